@@ -41,7 +41,7 @@ class OperatorMetrics final : public kube::RequestObserver, public kube::Operato
   void OnFailoverPhase(const controller::FailoverPhase& phase) override {
     failovers_.OnPhase(phase);
   }
-  void OnTakenOver(const controller::TakenOver& taken) override { failovers_.OnTakenOver(taken); }
+  void OnPromoted(const controller::Promoted& taken) override { failovers_.OnPromoted(taken); }
 
   metrics::Registry& registry_;
 

@@ -21,7 +21,7 @@ FailoverMetrics::FailoverMetrics(metrics::Registry& registry)
   for (const auto& [kind, name] : kPhases) {
     phases_.emplace(kind,
                     registry.AddHistogram("adamant_controller_failover_seconds",
-                                          "Time of each phase of a bucket's take-over.",
+                                          "Time of each phase of a bucket's promotion.",
                                           metrics::ExponentialBounds(0.001, 2, 16),
                                           {{"phase", name}}));
   }
@@ -31,7 +31,7 @@ void FailoverMetrics::OnPhase(const controller::FailoverPhase& phase) const {
   phases_.at(phase.kind).Observe(phase.seconds);
 }
 
-void FailoverMetrics::OnTakenOver(const controller::TakenOver& taken) const {
+void FailoverMetrics::OnPromoted(const controller::Promoted& taken) const {
   failovers_.Increment(static_cast<double>(taken.buckets));
 }
 

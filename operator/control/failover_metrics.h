@@ -7,7 +7,7 @@
 
 namespace adamant::control {
 
-/// Take-overs of buckets, as controllers tell of them; of all jobs of a process together.
+/// Promotions of buckets, as controllers tell of them; of all jobs of a process together.
 /// Threads: any.
 class FailoverMetrics {
  public:
@@ -15,7 +15,7 @@ class FailoverMetrics {
   explicit FailoverMetrics(metrics::Registry& registry);
 
   void OnPhase(const controller::FailoverPhase& phase) const;
-  void OnTakenOver(const controller::TakenOver& taken) const;
+  void OnPromoted(const controller::Promoted& taken) const;
 
  private:
   const metrics::Counter failovers_;

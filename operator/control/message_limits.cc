@@ -21,7 +21,7 @@ std::uint64_t MostBytes(MessageKind kind) {
     case MessageKind::kPartClosed:
     case MessageKind::kWorkerFlushed:
     case MessageKind::kEvaluated:
-    case MessageKind::kPushesHeld:
+    case MessageKind::kPushesPaused:
     case MessageKind::kDraining:
     case MessageKind::kLeaving:
       return kNumbersBytes;

@@ -10,7 +10,7 @@ using controller::Role;
 
 void EncodeFailover(const controller::FailoverReport& failover, v1::FailoverStatus& encoded) {
   encoded.set_bucket(failover.bucket);
-  encoded.set_epoch(failover.epoch);
+  encoded.set_epoch(failover.configuration_version);
   codec::Encode(failover.times, *encoded.mutable_times());
   encoded.set_catch_up_seconds(failover.catch_up_seconds);
   encoded.set_seconds_ago(failover.seconds_ago);
@@ -20,7 +20,7 @@ void EncodeFailover(const controller::FailoverReport& failover, v1::FailoverStat
 
 controller::FailoverReport DecodeFailover(const v1::FailoverStatus& failover) {
   return {.bucket = failover.bucket(),
-          .epoch = failover.epoch(),
+          .configuration_version = failover.epoch(),
           .times = codec::Decode(failover.times()),
           .catch_up_seconds = failover.catch_up_seconds(),
           .seconds_ago = failover.seconds_ago(),
@@ -50,7 +50,7 @@ void EncodeBuckets(const controller::JobReport& report, v1::JobStatus& status) {
   v1::BucketSummary& summary = *status.mutable_bucket_summary();
   summary.mutable_states()->insert(report.bucket_summary.states.begin(),
                                    report.bucket_summary.states.end());
-  summary.set_largest_epoch(report.bucket_summary.largest_epoch);
+  summary.set_largest_epoch(report.bucket_summary.largest_version);
   summary.set_largest_lag(report.bucket_summary.largest_lag);
   summary.set_rolled_back(report.bucket_summary.rolled_back);
   summary.set_rolled_back_buckets(report.bucket_summary.rolled_back_buckets);
@@ -58,7 +58,7 @@ void EncodeBuckets(const controller::JobReport& report, v1::JobStatus& status) {
 
 controller::BucketSummary DecodeSummary(const v1::BucketSummary& summary) {
   return {.states = {summary.states().begin(), summary.states().end()},
-          .largest_epoch = summary.largest_epoch(),
+          .largest_version = summary.largest_epoch(),
           .largest_lag = summary.largest_lag(),
           .rolled_back = summary.rolled_back(),
           .rolled_back_buckets = summary.rolled_back_buckets()};

@@ -48,7 +48,7 @@ void RunMetrics::OnReport(const controller::JobReport& report) {
     const auto count = summary.states.find(state);
     gauge.Set(count == summary.states.end() ? 0 : count->second);
   }
-  epoch_.Set(static_cast<double>(summary.largest_epoch));
+  epoch_.Set(static_cast<double>(summary.largest_version));
   lag_.Set(static_cast<double>(summary.largest_lag));
   rolled_back_.Reach(summary.rolled_back);
   int alarms = 0;

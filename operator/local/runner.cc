@@ -78,7 +78,7 @@ std::filesystem::path ProgramOf(Role role, const std::filesystem::path& bin_dir)
   return bin_dir / ("adamant-" + std::string(controller::RoleName(role)));
 }
 
-// One job on this machine: the body around the controller.
+// One job on this machine: the reconciler around the controller.
 class Runner {
  public:
   Runner(v1::TrainingJob job, const RunOptions& options, Observer& observer)
@@ -303,8 +303,8 @@ void Runner::Perform(std::vector<Action> actions) {
       observer_.OnEpoch(done->result);
     } else if (const auto* phase = std::get_if<controller::FailoverPhase>(&action)) {
       metrics_.OnFailoverPhase(*phase);
-    } else if (const auto* taken = std::get_if<controller::TakenOver>(&action)) {
-      metrics_.OnTakenOver(*taken);
+    } else if (const auto* taken = std::get_if<controller::Promoted>(&action)) {
+      metrics_.OnPromoted(*taken);
     } else if (const auto* note = std::get_if<controller::Note>(&action)) {
       Tell(*note);
     } else if (std::holds_alternative<controller::Finished>(action)) {
@@ -331,8 +331,8 @@ bool Runner::Persist(const controller::Persist& persist) {
     return true;
   }
   stored_ = WithAdvice(status, GoOn(paths_));
-  events_.Push(controller::BodyFailed{"cannot store the state of the job: " +
-                                      std::string(stored_.message())});
+  events_.Push(controller::ReconcilerFailed{"cannot store the state of the job: " +
+                                            std::string(stored_.message())});
   return false;
 }
 
@@ -375,7 +375,7 @@ void Runner::StartExport(std::uint64_t snapshot) {
   for (std::uint32_t slot = 0; slot < control::SettingsOf(job_).parameter_servers; ++slot) {
     source.servers.push_back(controller_->AddressOf({Role::kParameterServer, slot}));
   }
-  for (const controller::Bucket& bucket : controller_->state().buckets) {
+  for (const controller::Configuration& bucket : controller_->state().buckets) {
     source.primaries.push_back(bucket.primary.slot);
   }
   char top1[32];
@@ -424,7 +424,7 @@ void Runner::TellAlarms() {
   if (std::string missing = recorder_->TakeAlarm(); !missing.empty()) {
     alarms.push_back(std::move(missing));
   }
-  const std::uint64_t epoch = controller_->state().epoch;
+  const DataEpoch epoch = controller_->state().epoch;
   for (std::string& alarm : alarms) {
     Tell({.kind = controller::Note::Kind::kAlarm, .epoch = epoch, .text = std::move(alarm)});
   }

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "proto/adamant/v1/control.grpc.pb.h"
+#include "services/common/base/ids.h"
 #include "services/common/base/mutex.h"
 #include "services/common/rpc/channel.h"
 #include "services/common/rpc/stream_guard.h"
@@ -176,7 +177,7 @@ class Member final : public grpc::ClientBidiReactor<v1::MemberMessage, v1::Contr
     v1::MemberMessage message;
     v1::BucketsReady& ready = *message.mutable_buckets_ready();
     for (int i = 0; i < view.buckets_size(); ++i) {
-      const v1::Holder& primary = view.buckets(i).primary();
+      const v1::ServerId& primary = view.buckets(i).primary();
       if (primary.slot() == slot_ && primary.incarnation() == incarnation_) {
         v1::BucketState& state = *ready.add_buckets();
         state.set_bucket(static_cast<std::uint32_t>(i));
@@ -193,7 +194,7 @@ class Member final : public grpc::ClientBidiReactor<v1::MemberMessage, v1::Contr
   const std::unique_ptr<v1::Controller::Stub> stub_;
   grpc::ClientContext context_;
   v1::ControllerMessage received_;
-  std::uint64_t incarnation_ = 0;
+  Incarnation incarnation_ = 0;
   std::atomic<bool> welcomed_{false};
   std::atomic<std::uint64_t> beats_{0};
 

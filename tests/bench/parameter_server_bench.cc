@@ -44,7 +44,7 @@ class Server final : private Driver {
  public:
   explicit Server(const ParameterOptimiser& optimiser)
       : core_(Options(optimiser), store_, clock_, *this) {
-    Configuration record{.epoch = 1, .generation = 1, .members = {core_.self()}};
+    Configuration record{.version = 1, .generation = 1, .replicas = {core_.self()}};
     ADAMANT_CHECK(core_.ReadStored().ok(), "the disk is empty");
     core_.SetConfigurations(std::vector<Configuration>{record}, {});
     ADAMANT_CHECK(core_.DoStorage().ok(), "buckets are created");
@@ -55,7 +55,7 @@ class Server final : private Driver {
   ParameterServer& core() { return core_; }
 
  private:
-  void SendToPeer(const Holder& /*to*/, PeerMessage /*message*/) override {}
+  void SendToPeer(const ServerId& /*to*/, PeerMessage /*message*/) override {}
   void Propose(const Proposal& /*proposal*/) override {}
   void Report(const BucketReport& /*report*/) override {}
   void WantApply() override {}
@@ -113,7 +113,7 @@ void Apply(benchmark::State& state) {
     for (std::int64_t i = 0; i < kUpdates; ++i, next = (next + 1) % kShards) {
       push.updates.push_back(
           {.shard = static_cast<ShardId>(next),
-           .bucket_epoch = 1,
+           .bucket_version = 1,
            .sequence = ++sequences[next],
            .kind = state.range(0) == 0 ? UpdateKind::kWeightChange : UpdateKind::kGradient,
            .values = std::span(gradients).subspan((next % gradient_shards) * kShardElements,
@@ -192,9 +192,9 @@ BENCHMARK(OuterProductSgemm)->Args({256, 400, 400})->Args({256, 256, 1024})->Arg
 
 constexpr std::int64_t kShardsPerMessage = 8;
 
-v1::ExchangeRequest PushOf(std::uint32_t shards, std::uint64_t sequence, std::uint64_t epoch) {
+v1::ExchangeRequest PushOf(std::uint32_t shards, Sequence sequence, DataEpoch epoch) {
   v1::ExchangeRequest request;
-  for (std::uint32_t shard = 0; shard < shards; ++shard) {
+  for (ShardId shard = 0; shard < shards; ++shard) {
     v1::ShardUpdate& update = *request.mutable_push()->add_updates();
     update.set_shard(shard);
     update.set_bucket_epoch(epoch);
@@ -211,7 +211,7 @@ void Push(benchmark::State& state,
           int window) {
   const auto values = std::make_shared<const std::vector<float>>(shards * elements, 1);
   WorkerStream stream(servers.address());
-  std::uint64_t sequence = 0;
+  Sequence sequence = 0;
   const auto send = [&] {
     stream.Send(PushOf(shards, ++sequence, servers.epoch()),
                 {{std::as_bytes(std::span(*values)), values}});
@@ -261,7 +261,7 @@ void LoopbackFetch(benchmark::State& state) {
   const ServersHere servers(1, Options(OptimiserFor(0)));
   WorkerStream stream(servers.address());
   v1::ExchangeRequest request;
-  for (std::uint32_t shard = 0; shard < kShardsPerMessage; ++shard) {
+  for (ShardId shard = 0; shard < kShardsPerMessage; ++shard) {
     request.mutable_fetch()->add_shards(shard);
   }
   stream.Send(request, {});

@@ -164,7 +164,7 @@ absl::Status Learn(const Options& options) {
   const std::uint64_t batches = train.size() / options.batch;
   double seconds = 0;
   double processor_seconds = 0;
-  for (std::uint64_t epoch = 0; epoch < options.epochs; ++epoch) {
+  for (DataEpoch epoch = 0; epoch < options.epochs; ++epoch) {
     const std::vector<std::uint32_t> order = Permutation(train.size(), options.seed + epoch);
     for (std::uint64_t part = 0; part < options.evaluations; ++part) {
       const std::uint64_t begin = batches * part / options.evaluations;

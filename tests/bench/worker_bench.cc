@@ -48,9 +48,12 @@ class MemoryFedWorker {
                  .prefetch = 4,
                  .seed = 1,
                  .backend = graph::Backend::kOneDnn},
-        learner_(
-            options_, job_.graph, job_.layout, job_.plan, [this] { intake_.slot_bell().Ring(); }),
-        intake_(options_, job_.graph, learner_.bell()) {
+        learner_(options_,
+                 job_.graph,
+                 job_.layout,
+                 job_.plan,
+                 [this] { intake_.slot_notifier().Notify(); }),
+        intake_(options_, job_.graph, learner_.notifier()) {
     if (!intake_.SetNormalisation({.mean = {128}, .deviation = {64}}).ok()) {
       std::exit(1);
     }
@@ -69,10 +72,10 @@ class MemoryFedWorker {
 
   ~MemoryFedWorker() {
     learner_.commands().Stop();
-    learner_.bell().Ring();
+    learner_.notifier().Notify();
     threads_.clear();
     stopped_ = true;
-    intake_.slot_bell().Ring();
+    intake_.slot_notifier().Notify();
   }
 
   [[nodiscard]] std::uint64_t steps() const { return learner_.steps(); }
@@ -92,7 +95,7 @@ class MemoryFedWorker {
   void Feed() {
     Rng rng(1);
     while (!stopped_) {
-      const std::uint32_t seen = intake_.slot_bell().Read();
+      const std::uint32_t seen = intake_.slot_notifier().Read();
       while (Batch* const batch = intake_.TakeSlot()) {
         if (batch->examples == 0) {
           Fill(rng, *batch);
@@ -109,8 +112,8 @@ class MemoryFedWorker {
           channel.Pop();
         }
       }
-      learner_.bell().Ring();
-      intake_.slot_bell().Wait(seen);
+      learner_.notifier().Notify();
+      intake_.slot_notifier().Wait(seen);
     }
   }
 

@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 
+#include "services/common/base/ids.h"
 #include "services/common/base/status_macros.h"
 
 namespace adamant::fakes {
@@ -26,7 +27,7 @@ absl::StatusOr<ExchangeClient::Reply> ExchangeClient::Call(v1::ExchangeRequest r
 
 absl::StatusOr<std::string> ExchangeClient::Hello(std::uint64_t job_uid,
                                                   std::uint32_t slot,
-                                                  std::uint64_t incarnation) {
+                                                  Incarnation incarnation) {
   v1::ExchangeRequest request;
   request.mutable_hello()->set_format_version(1);
   request.mutable_hello()->set_job_uid(job_uid);

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/adamant/v1/parameter_server.pb.h"
+#include "services/common/base/ids.h"
 #include "services/common/rpc/frame.h"
 
 namespace adamant::fakes {
@@ -28,7 +29,7 @@ class ExchangeClient {
   /// The first message, in format version 1. Returns why it was refused; empty if it was not.
   absl::StatusOr<std::string> Hello(std::uint64_t job_uid,
                                     std::uint32_t slot,
-                                    std::uint64_t incarnation);
+                                    Incarnation incarnation);
 
   [[nodiscard]] rpc::FrameStream& stream() { return *stream_; }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "services/common/base/check.h"
+#include "services/common/base/ids.h"
 
 namespace adamant::fakes {
 
@@ -110,7 +111,7 @@ v1::Heartbeat FakeController::ReceiveHeartbeat() { return attendance_->ReceiveHe
 
 void FakeController::Send(const v1::ControllerMessage& message) { attendance_->Send(message); }
 
-void FakeController::Welcome(std::uint64_t term, std::uint64_t incarnation, std::uint64_t job_uid) {
+void FakeController::Welcome(std::uint64_t term, Incarnation incarnation, std::uint64_t job_uid) {
   v1::ControllerMessage message;
   message.mutable_welcome()->set_term(term);
   message.mutable_welcome()->set_incarnation(incarnation);

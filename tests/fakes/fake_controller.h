@@ -8,6 +8,7 @@
 #include <string>
 
 #include "proto/adamant/v1/control.grpc.pb.h"
+#include "services/common/base/ids.h"
 #include "services/common/base/mutex.h"
 #include "services/common/rpc/server.h"
 
@@ -34,7 +35,7 @@ class FakeController {
   void Send(const v1::ControllerMessage& message);
 
   /// Sends Welcome.
-  void Welcome(std::uint64_t term, std::uint64_t incarnation, std::uint64_t job_uid);
+  void Welcome(std::uint64_t term, Incarnation incarnation, std::uint64_t job_uid);
 
   /// What it answers to GetTerm.
   void SetTerm(std::uint64_t term);

@@ -28,7 +28,7 @@ constexpr milliseconds kProbePause(100);
 constexpr milliseconds kLongestProbe(30'000);  // after which it is given up
 constexpr std::uint64_t kFloodBytes = 60'000'000;
 constexpr std::size_t kUnitBytes = 16384;
-constexpr timeval kPatience{.tv_sec = 10, .tv_usec = 0};
+constexpr timeval kTimeout{.tv_sec = 10, .tv_usec = 0};
 
 // A connection of somebody without manners. Closes itself.
 class RawConnection {
@@ -40,7 +40,7 @@ class RawConnection {
     peer.sin_family = AF_INET;
     peer.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(colon + 1))));
     inet_pton(AF_INET, address.substr(0, colon).c_str(), &peer.sin_addr);
-    setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof(kPatience));  // connect, too
+    setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &kTimeout, sizeof(kTimeout));  // connect, too
     connect(socket_, reinterpret_cast<const sockaddr*>(&peer), sizeof(peer));
   }
   ~RawConnection() { close(socket_); }

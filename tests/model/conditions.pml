@@ -82,9 +82,9 @@
 #endif
 
 #ifdef SHRINK_BELOW_MIN_IN_SYNC
-#define STAYS_IN_SYNC(set,leaver) true
+#define STAYS_IN_SYNC(set,departing) true
 #else
-#define STAYS_IN_SYNC(set,leaver) (SIZE(set)>=MIN_IN_SYNC || dead[leaver])
+#define STAYS_IN_SYNC(set,departing) (SIZE(set)>=MIN_IN_SYNC || dead[departing])
 #endif
 
 #ifdef MOVED_ON_SUSPICION

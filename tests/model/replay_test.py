@@ -21,7 +21,7 @@ commit a 1
 answer a w1/1
 """
 
-TAKE_OVER = COMMIT + """
+PROMOTE = COMMIT + """
 append a w1/2 2
 accept b 1 2
 expire b
@@ -123,7 +123,7 @@ class ReplayTest(unittest.TestCase):
         self.assert_accepted(COMMIT + "read a\nhear b 1\nhear c 1\n")
 
     def test_a_secondary_takes_over_when_its_promise_ran_out(self):
-        self.assert_accepted(TAKE_OVER)
+        self.assert_accepted(PROMOTE)
 
     def test_a_secondary_takes_over_at_once_from_the_dead(self):
         self.assert_accepted(PROVED)
@@ -144,7 +144,7 @@ class ReplayTest(unittest.TestCase):
         self.assert_rejected(COMMIT.replace("accept c 1 1\ncommit a 1", "commit a 1<--"))
 
     def test_a_take_over_while_the_promise_holds_is_rejected(self):
-        self.assert_rejected(TAKE_OVER.replace("expire b\ntake_over b 2", "take_over b 2<--"))
+        self.assert_rejected(PROMOTE.replace("expire b\ntake_over b 2", "take_over b 2<--"))
 
     def test_a_promise_released_without_proof_is_rejected(self):
         self.assert_rejected(PROVED.replace("crash a\nproof a", "").replace("freed c", "freed c<--"))
@@ -156,7 +156,7 @@ class ReplayTest(unittest.TestCase):
         self.assert_rejected(COMMIT + "expire b\nread a<--\n")
 
     def test_a_read_before_reconciling_is_rejected(self):
-        self.assert_rejected(TAKE_OVER.replace("commit b 1\ncommit b 2\nread b", "commit b 1\nread b<--"))
+        self.assert_rejected(PROMOTE.replace("commit b 1\ncommit b 2\nread b", "commit b 1\nread b<--"))
 
     def test_a_read_after_the_hand_over_is_rejected(self):
         self.assert_rejected(COMMIT + "hand_over a\nread a<--\n")

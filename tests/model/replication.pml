@@ -54,7 +54,7 @@ active proctype bucket() {
        :: STEP(hand_over) && HAND_OVER && primary[s] && IDLE(s) && committed[s]==length[s] && members[s]!=BIT(s) &&
             !HANDED_OVER(s) -> hand_over_bucket(s)
 
-       :: STEP(take_over) && NUMBER_IS(record_epoch+1) && IS_SECONDARY(s) && learner_of[s]==0 && !promised[s] && MAY_SWAP(s) -> propose_take_over(s)
+       :: STEP(take_over) && NUMBER_IS(record_epoch+1) && IS_SECONDARY(s) && learner_of[s]==0 && !promised[s] && MAY_SWAP(s) -> propose_promotion(s)
        :: STEP(drop) && NUMBER_IS(record_epoch+1) && primary[s] && IDLE(s) && MAY_SWAP(s) -> propose_drop(s)
        :: STEP(copy) && primary[s] && IDLE(s) && MAY_SWAP(s) && members[s]!=7 -> start_learner(s)
        :: (STEP(abandon) || STEP(turn_joint)) && primary[s] && proposed[s]==0 && copying[s]!=0 -> end_copying(s)

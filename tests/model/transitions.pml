@@ -121,7 +121,7 @@ inline hand_over_bucket(p) { handed_over=handed_over|BIT(epoch[p]) }
 /* ---- Changes of the configuration ---- */
 
 /* A secondary that promises nothing proposes itself. The old primary leaves, unless it handed over. */
-inline propose_take_over(r) {
+inline propose_promotion(r) {
 #ifdef BLIND_WRITE
   x=(record_primary==r -> record_members : (record_members & ~BIT(record_primary)) | BIT(r));
 #else

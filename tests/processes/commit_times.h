@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/common/tensor/shard_layout.h"
 
 namespace adamant::processes {

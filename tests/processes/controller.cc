@@ -44,13 +44,13 @@ namespace {
 using nlohmann::json;
 
 // Of "parameter-server-2".
-controller::MemberId MemberOf(const std::string& name) {
+controller::SlotId MemberOf(const std::string& name) {
   const std::size_t dash = name.rfind('-');
   const auto slot = static_cast<std::uint32_t>(std::stoul(name.substr(dash + 1)));
   for (const auto role : {controller::Role::kWorker,
                           controller::Role::kDataServer,
                           controller::Role::kParameterServer}) {
-    if (const controller::MemberId id{.role = role, .slot = slot}; ToString(id) == name) {
+    if (const controller::SlotId id{.role = role, .slot = slot}; ToString(id) == name) {
       return id;
     }
   }
@@ -81,7 +81,7 @@ class RemoteLauncher final : public local::Launcher {
     return absl::OkStatus();
   }
 
-  void Kill(controller::MemberId id, std::uint64_t generation) override {
+  void Kill(controller::SlotId id, std::uint64_t generation) override {
     Say({{"kill", controller::ToString(id)}, {"generation", generation}});
   }
 
@@ -122,7 +122,7 @@ class RemoteLauncher final : public local::Launcher {
   }
 
   std::vector<controller::StartProcess> survivors_;
-  std::map<std::string, controller::MemberId> ids_;  // by name: of all that may yet end
+  std::map<std::string, controller::SlotId> ids_;  // by name: of all that may yet end
   std::string input_;
   bool told_ = false;
   bool ended_ = false;

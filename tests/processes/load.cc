@@ -42,9 +42,9 @@ class LoadService final : public service::Service {
   void OnMessage(const v1::ControllerMessage& message) override {
     if (message.has_membership()) {
       loop_->OnMembership(message.membership());
-    } else if (message.has_hold_pushes()) {
-      Hold(message.hold_pushes().checkpoint());
-    } else if (message.has_release_pushes()) {
+    } else if (message.has_pause_pushes()) {
+      Hold(message.pause_pushes().checkpoint());
+    } else if (message.has_resume_pushes()) {
       loop_->OnRelease();
     }
   }
@@ -55,9 +55,9 @@ class LoadService final : public service::Service {
 
  private:
   void Hold(std::uint64_t checkpoint) {
-    loop_->OnHold([this, checkpoint](std::uint64_t begun) {
+    loop_->OnPause([this, checkpoint](std::uint64_t begun) {
       v1::MemberMessage message;
-      v1::PushesHeld& held = *message.mutable_pushes_held();
+      v1::PushesPaused& held = *message.mutable_pushes_paused();
       held.set_checkpoint(checkpoint);
       held.set_sequence(begun);
       context_.controller.Send(message);

@@ -52,7 +52,7 @@ const LoadBook::Update* LoadBook::InFlight(ShardId shard) const {
   return in_flight.has_value() ? &*in_flight : nullptr;
 }
 
-void LoadBook::OnAnswer(ShardId id, std::uint64_t sequence, Answer answer, std::uint64_t expected) {
+void LoadBook::OnAnswer(ShardId id, Sequence sequence, Answer answer, std::uint64_t expected) {
   ShardState& shard = shards_[id];
   if (!shard.in_flight.has_value() || shard.in_flight->sequence != sequence) {
     return;
@@ -76,7 +76,7 @@ void LoadBook::OnAnswer(ShardId id, std::uint64_t sequence, Answer answer, std::
   shard.in_flight.reset();
 }
 
-void LoadBook::OnPersisted(ShardId shard, std::uint64_t sequence) {
+void LoadBook::OnPersisted(ShardId shard, Sequence sequence) {
   shards_[shard].persisted = std::max(shards_[shard].persisted, sequence);
 }
 
@@ -122,7 +122,7 @@ std::vector<std::string> LoadBook::Check(ShardId id,
   }
   std::vector<std::uint32_t> sure(values.size());
   std::vector<std::uint32_t> perhaps(values.size());
-  for (std::uint64_t sequence = 1; sequence <= shard.acknowledged; ++sequence) {
+  for (Sequence sequence = 1; sequence <= shard.acknowledged; ++sequence) {
     if (shard.element_of[sequence - 1] != kLost) {
       ++sure[shard.element_of[sequence - 1]];
     }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/common/tensor/shard_layout.h"
 
 namespace adamant::processes {
@@ -35,7 +36,7 @@ class LoadBook {
 
   struct Update {
     ShardId shard = 0;
-    std::uint64_t sequence = 0;
+    Sequence sequence = 0;
     std::uint64_t element = 0;  ///< that grows by 1
     bool poisoned = false;      ///< the writer's next element gets a NaN: to be refused
     bool after_loss = false;
@@ -53,11 +54,11 @@ class LoadBook {
   /// An answer to the shard's update of this sequence. `expected`: with kUnexpected, the sequence
   /// that the server wants. An answer to another update than that in flight is ignored. What an
   /// unexpected sequence asks for is in flight afterwards.
-  void OnAnswer(ShardId shard, std::uint64_t sequence, Answer answer, std::uint64_t expected);
+  void OnAnswer(ShardId shard, Sequence sequence, Answer answer, std::uint64_t expected);
 
   /// A server said that the shard's updates up to this sequence are on disk: no rollback may reach
   /// them.
-  void OnPersisted(ShardId shard, std::uint64_t sequence);
+  void OnPersisted(ShardId shard, Sequence sequence);
 
   /// The last acknowledged sequence; 0: none.
   [[nodiscard]] std::uint64_t acknowledged(ShardId shard) const {
@@ -93,8 +94,8 @@ class LoadBook {
     std::uint64_t elements = 0;  // of this writer
     std::uint64_t drawn = 0;     // elements used so far, again from the first after the last
     std::vector<std::uint64_t> element_of;  // by sequence - 1; kLost for what was skipped
-    std::uint64_t acknowledged = 0;
-    std::uint64_t persisted = 0;
+    Sequence acknowledged = 0;
+    Sequence persisted = 0;
     std::uint64_t next = 1;  // sequence of the update in flight or to come; lower after a rollback
     bool after_loss = false;
     std::optional<Update> in_flight;

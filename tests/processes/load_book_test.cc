@@ -76,7 +76,7 @@ TEST_F(LoadBookTest, RefusedUpdateNeverCountsAndLeavesItsSequence) {
   LoadBook book(layout_, {});
   const LoadBook::Update poisoned = book.Begin(0, true);
   book.OnAnswer(0, poisoned.sequence, Answer::kRefused, 0);
-  const std::uint64_t sequence = poisoned.sequence;
+  const Sequence sequence = poisoned.sequence;
   EXPECT_EQ(book.Begin(0, false).sequence, sequence);
   EXPECT_EQ(book.counts().refused, 1u);
   EXPECT_EQ(Faults(book).size(), 0u);
@@ -115,7 +115,7 @@ TEST_F(LoadBookTest, RolledBackUpdatesAreSentAgainInOrder) {
   values_ = initial_;  // the server has lost 2, 3 and 4
   values_[0] += 1;
   book.OnAnswer(0, book.Begin(0, false).sequence, Answer::kUnexpected, 2);
-  for (std::uint64_t sequence = 2; sequence <= 4; ++sequence) {
+  for (Sequence sequence = 2; sequence <= 4; ++sequence) {
     const LoadBook::Update again =
         book.InFlight(0) != nullptr ? *book.InFlight(0) : book.Begin(0, false);
     EXPECT_EQ(again.sequence, sequence);

@@ -56,7 +56,7 @@ void LoadLoop::OnMembership(const v1::Membership& membership) {
   inbox_.Post([this, membership] { OnMap(membership); });
 }
 
-void LoadLoop::OnHold(std::function<void(std::uint64_t begun)> held) {
+void LoadLoop::OnPause(std::function<void(std::uint64_t begun)> held) {
   inbox_.Post([this, held = std::move(held)] {
     holding_ = true;
     held_ = held;
@@ -304,7 +304,7 @@ void LoadLoop::OnAck(const Request& request, const v1::ShardAck& ack, TimePoint 
 void LoadLoop::NoteAcknowledged(const Request& request, TimePoint now) {
   times_.OnAcknowledged(layout_.shards()[request.shard].bucket, flights_[request.shard].begun, now);
   std::vector<TimePoint>& times = acknowledged_at_[request.shard];
-  times.resize(std::max(times.size(), request.sequence));
+  times.resize(std::max<std::size_t>(times.size(), request.sequence));
   times[request.sequence - 1] = now;
 }
 

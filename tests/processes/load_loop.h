@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/common/base/rng.h"
 #include "services/common/rpc/frame.h"
 #include "services/common/tensor/shard_layout.h"
@@ -37,7 +38,7 @@ struct LoadIdentity {
   std::uint64_t job_uid = 0;
   std::uint32_t slot = 0;
   std::uint32_t writers = 1;
-  std::uint64_t incarnation = 0;
+  Incarnation incarnation = 0;
   std::uint64_t seed = 0;  ///< of the initial values
   std::filesystem::path folder;
 };
@@ -57,7 +58,7 @@ class LoadLoop {
 
   /// Begins no update from now on, until OnRelease; calls `held` once none is in flight, with the
   /// updates begun so far. `held` runs on the loop's thread; a later call replaces it.
-  void OnHold(std::function<void(std::uint64_t begun)> held);
+  void OnPause(std::function<void(std::uint64_t begun)> held);
   void OnRelease();
 
  private:
@@ -75,7 +76,7 @@ class LoadLoop {
     ShardId shard = 0;
     std::uint32_t server = 0;
     std::uint64_t flight = 0;  // 0: a fetch
-    std::uint64_t sequence = 0;
+    Sequence sequence = 0;
     std::uint64_t rolled_back = 0;  // fetch: counts before it
   };
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "tests/processes/commit_times.h"
 #include "tests/processes/load_book.h"
 

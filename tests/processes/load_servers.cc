@@ -50,7 +50,7 @@ bool LoadServers::Update(const v1::Membership& membership) {
     }
   }
   routes_.clear();
-  for (const v1::Bucket& bucket : membership.buckets()) {
+  for (const v1::Configuration& bucket : membership.buckets()) {
     routes_.push_back({.server = bucket.primary().slot(),
                        .incarnation = bucket.primary().incarnation(),
                        .epoch = bucket.epoch()});

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/common/rpc/frame.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/worker/rpc/inbox.h"
@@ -27,7 +28,7 @@ class LoadServers {
   struct Identity {
     std::uint64_t job_uid = 0;
     std::uint32_t slot = 0;
-    std::uint64_t incarnation = 0;
+    Incarnation incarnation = 0;
   };
 
   struct Handlers {
@@ -46,8 +47,8 @@ class LoadServers {
 
   struct Route {
     std::uint32_t server = 0;
-    std::uint64_t incarnation = 0;
-    std::uint64_t epoch = 0;  ///< of the bucket
+    Incarnation incarnation = 0;
+    DataEpoch epoch = 0;  ///< of the bucket
 
     bool operator==(const Route&) const = default;
   };
@@ -61,7 +62,7 @@ class LoadServers {
  private:
   struct Server {
     std::string address;
-    std::uint64_t incarnation = 0;
+    Incarnation incarnation = 0;
     bool connected = false;
     std::unique_ptr<worker::Link> link;
   };

@@ -10,8 +10,8 @@
 namespace adamant::processes {
 namespace {
 
-constexpr std::chrono::seconds kDrainPatience{20};
-constexpr std::chrono::seconds kCheckPatience{30};
+constexpr std::chrono::seconds kDrainTimeout{20};
+constexpr std::chrono::seconds kCheckTimeout{30};
 
 }  // namespace
 
@@ -20,10 +20,10 @@ void LoadLoop::Advance(TimePoint now) {
   if (stage_ == Stage::kPushing && std::filesystem::exists(identity_.folder / "finish")) {
     stage_ = Stage::kDraining;
   } else if (stage_ == Stage::kDraining &&
-             (free_.size() == flights_.size() || now - stage_began_ >= kDrainPatience)) {
+             (free_.size() == flights_.size() || now - stage_began_ >= kDrainTimeout)) {
     stage_ = Stage::kChecking;
     requests_.clear();  // reads from before say less
-  } else if (stage_ == Stage::kChecking && now - stage_began_ >= kCheckPatience) {
+  } else if (stage_ == Stage::kChecking && now - stage_began_ >= kCheckTimeout) {
     for (const ShardId shard : unchecked_) {
       Violate("shard " + std::to_string(shard) + " could not be read");
     }

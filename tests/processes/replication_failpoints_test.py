@@ -37,7 +37,7 @@ LEARNER = [
 # It is made the primary of some buckets.
 PRIMARY = [
     {"replica/inherit": "crash"},
-    {"replica/propose_take_over": "crash"},
+    {"replica/propose_promotion": "crash"},
     {"replica/reconcile": "crash"},
     {"replica/serve": "crash"},
     {"replica/append": "crash@20"},
@@ -91,7 +91,7 @@ LEAVING = "replica/release"
 
 # Where controllers end, while a server comes and goes; or comes back with what it alone had.
 DECIDING = ["file/rename", "controller/start_process", "controller/send", "controller/store", "controller/stored",
-            "controller/change_record", "checkpoint/hold", "checkpoint/take", "checkpoint/erase_older"]
+            "controller/change_record", "checkpoint/pause", "checkpoint/take", "checkpoint/erase_older"]
 RESTORING = ["controller/restore"]
 
 # Where one stands still for good, while it goes on telling its controller that it lives.

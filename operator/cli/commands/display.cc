@@ -450,7 +450,8 @@ double SecondsLeft(const JobReport& report, double evaluation_seconds, double ep
     return -1;
   }
   const double total = epoch_completion * static_cast<double>(report.total_examples);
-  const auto epochs = static_cast<double>(report.epochs - std::min(report.epoch, report.epochs));
+  const auto epochs =
+      static_cast<double>(report.epochs - std::min<std::uint64_t>(report.epoch, report.epochs));
   const double examples =
       total * (epochs + 1) - std::min(static_cast<double>(report.counted_examples), total);
   return examples / report.examples_per_second + (epochs + 1) * evaluation_seconds;

@@ -87,7 +87,7 @@ absl::Status SaveModel(const SaveModelFlags& flags) {
     PrintError(problem);
   }
   std::vector<controller::EpochResult>& results = files.results;
-  const std::uint64_t epochs = results.empty() ? 0 : results.back().epoch;
+  const std::uint64_t epochs = results.empty() ? DataEpoch(0) : results.back().epoch;
   if (const std::uint64_t missing = CountMissing(results, epochs); missing > 0) {
     PrintError("there are no results of " + std::to_string(missing) + " of " +
                Counted(epochs, "epoch"));

@@ -14,16 +14,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json HolderJson(const v1::Holder& holder) {
-  return {{"slot", holder.slot()}, {"start", holder.incarnation()}};
+Json ServerIdJson(const v1::ServerId& server) {
+  return {{"slot", server.slot()}, {"start", server.incarnation()}};
 }
 
 /// null for a value that is not known, as before anything is trained or evaluated.
 Json Known(bool is_known, double value) { return is_known ? Json(value) : Json(); }
 
-/// null for a holder that the record does not name.
-Json HolderJson(bool named, const v1::Holder& holder) {
-  return named ? HolderJson(holder) : Json();
+/// null for a server that the record does not name.
+Json ServerIdJson(bool named, const v1::ServerId& server) {
+  return named ? ServerIdJson(server) : Json();
 }
 
 Json SummaryJson(const v1::BucketSummary& summary) {
@@ -40,28 +40,28 @@ Json SummaryJson(const v1::BucketSummary& summary) {
 }
 
 Json BucketJson(const v1::BucketStatus& bucket) {
-  const v1::Bucket& record = bucket.record();
+  const v1::Configuration& record = bucket.record();
   Json members = Json::array();
-  for (const v1::Holder& member : record.members()) {
-    members.push_back(HolderJson(member));
+  for (const v1::ServerId& member : record.members()) {
+    members.push_back(ServerIdJson(member));
   }
   return {{"bucket", bucket.bucket()},
           {"state", bucket.state()},
           {"epoch", record.epoch()},
           {"generation", record.generation()},
-          {"primary", HolderJson(record.has_primary(), record.primary())},
+          {"primary", ServerIdJson(record.has_primary(), record.primary())},
           {"members", std::move(members)},
-          {"learner", HolderJson(record.has_learner(), record.learner())},
-          {"leaver", HolderJson(record.has_leaver(), record.leaver())},
-          {"heir", HolderJson(record.has_heir(), record.heir())},
+          {"learner", ServerIdJson(record.has_learner(), record.learner())},
+          {"leaver", ServerIdJson(record.has_leaver(), record.leaver())},
+          {"heir", ServerIdJson(record.has_heir(), record.heir())},
           {"committed", bucket.committed()},
           {"lag", bucket.lag()},
           {"rolled_back", bucket.rolled_back()}};
 }
 
 Json MemberJson(const v1::MemberStatus& member) {
-  const controller::MemberId id{.role = static_cast<controller::Role>(member.role()),
-                                .slot = member.slot()};
+  const controller::SlotId id{.role = static_cast<controller::Role>(member.role()),
+                              .slot = member.slot()};
   Json json = {{"name", controller::ToString(id)},
                {"state", member.state()},
                {"start", member.incarnation()},

@@ -19,8 +19,8 @@ namespace {
 constexpr std::size_t kColumns = 9;
 using Row = std::array<std::string, kColumns>;
 
-std::string HolderText(const v1::Holder& holder) {
-  return std::to_string(holder.slot()) + "." + std::to_string(holder.incarnation());
+std::string ServerIdText(const v1::ServerId& server) {
+  return std::to_string(server.slot()) + "." + std::to_string(server.incarnation());
 }
 
 std::uint64_t BucketsOf(const v1::BucketSummary& summary) {
@@ -107,7 +107,7 @@ std::string AttemptText(const v1::JobStatus& status) {
 }
 
 std::string NameOf(const v1::MemberStatus& member) {
-  return controller::ToString(controller::MemberId{
+  return controller::ToString(controller::SlotId{
       .role = static_cast<controller::Role>(member.role()), .slot = member.slot()});
 }
 
@@ -129,24 +129,24 @@ std::string MemberLine(const v1::MemberStatus& member) {
 }
 
 /// "0.1 1.2 +2.3": the members and, after a plus, who is about to become one.
-std::string MembersText(const v1::Bucket& record) {
+std::string MembersText(const v1::Configuration& record) {
   std::string text;
-  for (const v1::Holder& member : record.members()) {
-    text += (text.empty() ? "" : " ") + HolderText(member);
+  for (const v1::ServerId& member : record.members()) {
+    text += (text.empty() ? "" : " ") + ServerIdText(member);
   }
   if (record.has_learner()) {
-    text += (text.empty() ? "+" : " +") + HolderText(record.learner());
+    text += (text.empty() ? "+" : " +") + ServerIdText(record.learner());
   }
   return text;
 }
 
 Row RowOf(const v1::BucketStatus& bucket) {
-  const v1::Bucket& record = bucket.record();
+  const v1::Configuration& record = bucket.record();
   return {std::to_string(bucket.bucket()),
           bucket.state(),
           std::to_string(record.epoch()),
           std::to_string(record.generation()),
-          record.has_primary() ? HolderText(record.primary()) : "-",
+          record.has_primary() ? ServerIdText(record.primary()) : "-",
           MembersText(record),
           std::to_string(bucket.committed()),
           std::to_string(bucket.lag()),

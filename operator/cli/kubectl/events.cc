@@ -43,9 +43,9 @@ std::string Line(const Json& event) {
 }
 
 // Prints events, each as often as it happens.
-class Teller {
+class EventPrinter {
  public:
-  Teller(Session& session, const Json& job) : session_(session), job_(job) {}
+  EventPrinter(Session& session, const Json& job) : session_(session), job_(job) {}
 
   void Tell(const Json& event) {
     const std::string version = kube::ResourceVersionOf(event);
@@ -69,7 +69,7 @@ class Teller {
 
 // Until the session is cancelled. A watch that ends goes on where it was; where the API has
 // forgotten that place, with what was not told.
-absl::Status Follow(Session& session, Teller& teller, std::string version) {
+absl::Status Follow(Session& session, EventPrinter& teller, std::string version) {
   Outage outage(session);
   outage.End();  // it has told of events
   while (!session.cancellation.cancelled()) {
@@ -122,7 +122,10 @@ bool AwaitEnd(const Session& session, const Json& job) {
 }
 
 // Until the job is over or deleted.
-absl::Status FollowToEnd(Session& session, const Json& job, Teller& teller, std::string version) {
+absl::Status FollowToEnd(Session& session,
+                         const Json& job,
+                         EventPrinter& teller,
+                         std::string version) {
   const kube::Cancellation ended;
   const auto stopped = session.cancellation.OnCancel([ended] { ended.Cancel(); });
   Session until_end = session;
@@ -144,7 +147,7 @@ absl::Status FollowToEnd(Session& session, const Json& job, Teller& teller, std:
 
 absl::StatusOr<int> ShowEvents(Session& session, const EventsFlags& flags) {
   ADAMANT_ASSIGN_OR_RETURN(const Json job, ReadJob(session, flags.target.job));
-  Teller teller(session, job);
+  EventPrinter teller(session, job);
   ADAMANT_ASSIGN_OR_RETURN(std::string version, teller.TellAll());
   if (flags.watch) {
     ADAMANT_RETURN_IF_ERROR(FollowToEnd(session, job, teller, std::move(version)));

@@ -21,7 +21,7 @@ constexpr std::uint64_t kFewestIdle =
 }  // namespace
 
 std::string ScheduleWarning(v1::TrainingJob job) {
-  const std::uint64_t epoch = local::ExamplesOf(job.spec().data().train()).value_or(0);
+  const DataEpoch epoch = local::ExamplesOf(job.spec().data().train()).value_or(0);
   const std::int32_t epochs = job.spec().run_policy().epochs();
   if (epoch == 0 || epochs <= 0) {
     return "";

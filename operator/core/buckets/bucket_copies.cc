@@ -6,7 +6,7 @@ namespace adamant::controller {
 
 void BucketCopies::OnSettled(TimePoint now) {
   all_served_ = true;
-  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+  for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
     all_served_ = all_served_ && configurations_.IsServed(bucket);
   }
   if (all_served_ && !first_served_) {
@@ -21,8 +21,8 @@ void BucketCopies::Forget() {
 
 bool BucketCopies::IsComplete(TimePoint now) const {
   const auto have = [&](std::uint32_t copies) {
-    return std::ranges::all_of(configurations_.records(), [&](const Bucket& record) {
-      return record.members.size() >= copies;
+    return std::ranges::all_of(configurations_.records(), [&](const Configuration& record) {
+      return record.replicas.size() >= copies;
     });
   };
   return all_served_ && have(settings_.min_in_sync) &&
@@ -39,7 +39,7 @@ bool BucketCopies::HasAllCopies() const {
   if (!all_served_) {
     return false;
   }
-  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+  for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
     if (LiveCopiesOf(bucket) < settings_.copies) {
       return false;
     }
@@ -47,18 +47,18 @@ bool BucketCopies::HasAllCopies() const {
   return true;
 }
 
-std::size_t BucketCopies::LiveCopiesOf(std::uint32_t bucket) const {
-  const auto runs = [&](Holder member) { return servers_.Runs(member); };
-  return static_cast<std::size_t>(std::ranges::count_if(configurations_.At(bucket).members, runs));
+std::size_t BucketCopies::LiveCopiesOf(BucketId bucket) const {
+  const auto runs = [&](ServerId replica) { return servers_.Runs(replica); };
+  return static_cast<std::size_t>(std::ranges::count_if(configurations_.At(bucket).replicas, runs));
 }
 
 bool BucketCopies::NeedsDiskOf(std::uint32_t slot) const {
-  return std::ranges::any_of(configurations_.records(), [&](const Bucket& record) {
-    const auto is_of_slot = [slot](Holder member) { return member.slot == slot; };
-    const auto others = std::ranges::count_if(record.members, [&](Holder member) {
-      return !is_of_slot(member) && servers_.Runs(member);
+  return std::ranges::any_of(configurations_.records(), [&](const Configuration& record) {
+    const auto is_of_slot = [slot](ServerId replica) { return replica.slot == slot; };
+    const auto others = std::ranges::count_if(record.replicas, [&](ServerId replica) {
+      return !is_of_slot(replica) && servers_.Runs(replica);
     });
-    return std::ranges::any_of(record.members, is_of_slot) &&
+    return std::ranges::any_of(record.replicas, is_of_slot) &&
            others < static_cast<std::ptrdiff_t>(std::max(settings_.min_in_sync, 1U));
   });
 }

@@ -9,6 +9,7 @@
 #include "operator/core/buckets/parameter_servers.h"
 #include "operator/core/state/state.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 
 namespace adamant::controller {
 
@@ -46,10 +47,10 @@ class BucketCopies {
   /// Every bucket is served and has its copies on servers that run.
   [[nodiscard]] bool HasAllCopies() const;
 
-  /// Of the members of its record those that run.
-  [[nodiscard]] std::size_t LiveCopiesOf(std::uint32_t bucket) const;
+  /// Of the replicas of its record those that run.
+  [[nodiscard]] std::size_t LiveCopiesOf(BucketId bucket) const;
 
-  /// A bucket cannot do without the disk of this slot: of its other members none runs, or too few
+  /// A bucket cannot do without the disk of this slot: of its other replicas none runs, or too few
   /// to leave this one out while nothing proves its death, as whoever opens the disk next would. So
   /// it is with a bucket that nobody has served yet: it goes to another server only when that is
   /// proved.

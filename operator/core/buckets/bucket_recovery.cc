@@ -12,14 +12,14 @@ BucketRecovery::BucketRecovery(const JobSettings& settings,
                                JobState& state,
                                Outbox& outbox,
                                Configurations& configurations,
-                               const Deaths& deaths,
+                               const DeadServers& dead_servers,
                                const ParameterServers& servers,
                                CheckpointRollback& rollback)
     : settings_(settings),
       state_(state),
       outbox_(outbox),
       configurations_(configurations),
-      deaths_(deaths),
+      dead_servers_(dead_servers),
       servers_(servers),
       rollback_(rollback),
       restores_(settings.logged),
@@ -32,31 +32,32 @@ void BucketRecovery::Begin(bool in_order) {
 
 void BucketRecovery::ForgetRetained() {
   not_retained_.resize(state_.buckets.size());
-  for (std::uint32_t bucket = 0; bucket < not_retained_.size(); ++bucket) {
+  for (BucketId bucket = 0; bucket < not_retained_.size(); ++bucket) {
     not_retained_[bucket] = KnownUpdates(bucket);
   }
 }
 
 // A checkpoint may know more than the last heartbeats.
-std::uint64_t BucketRecovery::KnownUpdates(std::uint32_t bucket) const {
+std::uint64_t BucketRecovery::KnownUpdates(BucketId bucket) const {
   const auto& kept = state_.checkpoint.buckets;
   return std::max(state_.histories[bucket].updates, kept.empty() ? 0 : kept[bucket].updates);
 }
 
-bool BucketRecovery::OnRejected(Holder holder, const BucketState& state) {
-  const Bucket& record = configurations_.At(state.bucket);
-  if (record.primary != holder || record.epoch != state.epoch || record.members.size() != 1) {
+bool BucketRecovery::OnRejected(ServerId server, const BucketState& state) {
+  const Configuration& record = configurations_.At(state.bucket);
+  if (record.primary != server || record.version != state.configuration_version ||
+      record.replicas.size() != 1) {
     return false;
   }
-  rejected_[state.bucket] = state.epoch;
+  rejected_[state.bucket] = state.configuration_version;
   restores_.OnLost(state.bucket, record, TimePoint{});
-  restores_.Reject(state.bucket, holder, state.detail);
+  restores_.Reject(state.bucket, server, state.detail);
   return true;
 }
 
-void BucketRecovery::OnRestored(std::uint32_t bucket, std::uint64_t updates, std::uint64_t lost) {
+void BucketRecovery::OnRestored(BucketId bucket, std::uint64_t updates, std::uint64_t lost) {
   not_retained_[bucket] = std::min(not_retained_[bucket], updates);
-  const MemberId from{Role::kParameterServer, configurations_.At(bucket).primary.slot};
+  const SlotId from{Role::kParameterServer, configurations_.At(bucket).primary.slot};
   restored_.Add(bucket, from, lost);
   state_.lost_with_all += rollback_.may_roll_back() ? lost : 0;
   outbox_.StateChanged();
@@ -72,7 +73,7 @@ bool BucketRecovery::GoBack() {
 }
 
 void BucketRecovery::TellRestored() {
-  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+  for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
     if (configurations_.ServiceOf(bucket) == Configurations::Service::kRestoring) {
       return;
     }
@@ -80,8 +81,8 @@ void BucketRecovery::TellRestored() {
   restored_.TellTogether(rollback_.at_checkpoint());
 }
 
-void BucketRecovery::OnAdvised() {
-  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+void BucketRecovery::OnHinted() {
+  for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
     if (const auto& learner = configurations_.At(bucket).learner) {
       restores_.Touch(bucket, *learner);
     }
@@ -90,30 +91,31 @@ void BucketRecovery::OnAdvised() {
 
 // Nobody of the record can serve it. The end of one whose disk was left with its node is never
 // proved; it acknowledges nothing without the others, of which one, at least, is dead.
-bool BucketRecovery::IsLost(std::uint32_t bucket) const {
-  const Bucket& record = configurations_.At(bucket);
+bool BucketRecovery::IsLost(BucketId bucket) const {
+  const Configuration& record = configurations_.At(bucket);
   const auto rejected = rejected_.find(bucket);
-  const auto is_dead = [&](Holder member) { return deaths_.Has(member); };
-  const bool all_gone = std::ranges::all_of(record.members, [&](Holder member) {
-    return is_dead(member) || restores_.HasLostDisk(member);
+  const auto is_dead = [&](ServerId replica) { return dead_servers_.Has(replica); };
+  const bool all_gone = std::ranges::all_of(record.replicas, [&](ServerId replica) {
+    return is_dead(replica) || restores_.HasLostDisk(replica);
   });
-  return (all_gone && std::ranges::any_of(record.members, is_dead)) ||
-         (rejected != rejected_.end() && rejected->second == record.epoch);
+  return (all_gone && std::ranges::any_of(record.replicas, is_dead)) ||
+         (rejected != rejected_.end() && rejected->second == record.version);
 }
 
-absl::Status BucketRecovery::BringBack(const std::vector<Spread::Server>& servers, TimePoint now) {
+absl::Status BucketRecovery::BringBack(const std::vector<Balancer::Server>& servers,
+                                       TimePoint now) {
   Load load(configurations_.records(), settings_.parameter_servers);
   Restores::Sources sources;
   bool all_known = true;
-  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+  for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
     if (!IsLost(bucket)) {
       continue;
     }
-    const Bucket& record = configurations_.At(bucket);
+    const Configuration& record = configurations_.At(bucket);
     if (!record.created) {
-      if (const auto holder = Spread::Replacement(servers, load)) {
-        configurations_.Reassign(bucket, *holder);
-        ++load.primaries[holder->slot];
+      if (const auto server = Balancer::Replacement(servers, load)) {
+        configurations_.Reassign(bucket, *server);
+        ++load.primaries[server->slot];
       }
       continue;
     }
@@ -126,7 +128,7 @@ absl::Status BucketRecovery::BringBack(const std::vector<Spread::Server>& server
     }
     all_known = all_known && source->has_value();
     if (*source) {
-      ++load.primaries[(*source)->holder.slot];
+      ++load.primaries[(*source)->server.slot];
       sources.emplace(bucket, **source);
     }
   }
@@ -139,8 +141,8 @@ absl::Status BucketRecovery::BringBack(const std::vector<Spread::Server>& server
 // Who is to serve the lost bucket. A job that may still go back to its checkpoint as a whole
 // decides so where it knows all sources; a log lacks nothing that was acknowledged.
 absl::StatusOr<std::optional<Restores::Source>> BucketRecovery::SourceOf(
-    std::uint32_t bucket,
-    const std::vector<Spread::Server>& servers,
+    BucketId bucket,
+    const std::vector<Balancer::Server>& servers,
     const Load& load,
     TimePoint now) const {
   absl::StatusOr<std::optional<Restores::Source>> disk = restores_.Choose(bucket, load, now);
@@ -155,7 +157,7 @@ absl::StatusOr<std::optional<Restores::Source>> BucketRecovery::SourceOf(
   }
   const CheckpointBucket& kept = checkpoint.buckets[bucket];
   if (servers[kept.slot].running) {
-    return std::optional(Restores::Source{.holder = servers_.HolderOf(kept.slot),
+    return std::optional(Restores::Source{.server = servers_.ServerIdOf(kept.slot),
                                           .updates = kept.updates,
                                           .generation = kept.generation,
                                           .snapshot = checkpoint.snapshot});
@@ -177,7 +179,7 @@ absl::Status BucketRecovery::CheckLosses(const Restores::Sources& sources) const
     const std::uint64_t gone =
         settings_.workers_retain ? not_retained_[bucket] : KnownUpdates(bucket);
     if (source.updates < gone && HasNothingSinceCheckpoint(state_, bucket, source)) {
-      const MemberId from{Role::kParameterServer, source.holder.slot};
+      const SlotId from{Role::kParameterServer, source.server.slot};
       return absl::AbortedError("all copies of bucket " + std::to_string(bucket) +
                                 " are lost, the disk of " + ToString(from) +
                                 " has no update of it since " + CheckpointName(state_) +
@@ -199,8 +201,8 @@ absl::Status BucketRecovery::Restore(const Restores::Sources& sources, bool all_
     }
   }
   for (const auto& [bucket, source] : sources) {
-    configurations_.Restore(bucket, source.holder, source.snapshot);
-    restores_.Touch(bucket, source.holder);
+    configurations_.Restore(bucket, source.server, source.snapshot);
+    restores_.Touch(bucket, source.server);
   }
   return absl::OkStatus();
 }
@@ -230,7 +232,7 @@ absl::Status BucketRecovery::OnNobodyHas(const absl::Status& why, bool disks_hav
 void BucketRecovery::RollBack() {
   rejected_.clear();
   rollback_.RollBack();
-  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+  for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
     restores_.OnServed(bucket);  // what was lost before does not matter any more
     restores_.Touch(bucket, configurations_.At(bucket).primary);
   }

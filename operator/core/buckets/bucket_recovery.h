@@ -7,21 +7,22 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "operator/core/buckets/balancer.h"
 #include "operator/core/buckets/checkpoint_rollback.h"
 #include "operator/core/buckets/configurations.h"
-#include "operator/core/buckets/deaths.h"
+#include "operator/core/buckets/dead_servers.h"
 #include "operator/core/buckets/parameter_servers.h"
 #include "operator/core/buckets/restores.h"
-#include "operator/core/buckets/spread.h"
 #include "operator/core/diagnosis/restored_buckets.h"
 #include "operator/core/state/actions.h"
 #include "operator/core/state/messages.h"
 #include "operator/core/state/state.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 
 namespace adamant::controller {
 
-/// Brings back buckets that have lost all members: each from a disk or from the checkpoint, or all
+/// Brings back buckets that have lost all replicas: each from a disk or from the checkpoint, or all
 /// together from the checkpoint.
 /// Threads: one thread at a time.
 /// Source: docs/design/0002-replication.md, docs/design/0010-divergence.md.
@@ -34,7 +35,7 @@ class BucketRecovery {
                  JobState& state,
                  Outbox& outbox,
                  Configurations& configurations,
-                 const Deaths& deaths,
+                 const DeadServers& dead_servers,
                  const ParameterServers& servers,
                  CheckpointRollback& rollback);
 
@@ -53,19 +54,21 @@ class BucketRecovery {
   void ForgetRetained();
 
   /// What the disk of this process holds.
-  void OnStored(Holder holder, const StoredBuckets& stored) { restores_.OnStored(holder, stored); }
+  void OnStored(ServerId server, const StoredBuckets& stored) {
+    restores_.OnStored(server, stored);
+  }
 
   /// The slot has lost its process.
   void OnLost(std::uint32_t slot) { restores_.Forget(slot); }
 
-  /// The holder says that it does not have the bucket. Returns whether that is news.
-  bool OnRejected(Holder holder, const BucketState& state);
+  /// The server says that it does not have the bucket. Returns whether that is news.
+  bool OnRejected(ServerId server, const BucketState& state);
 
   /// The bucket is served.
-  void OnServed(std::uint32_t bucket) { restores_.OnServed(bucket); }
+  void OnServed(BucketId bucket) { restores_.OnServed(bucket); }
 
   /// The bucket that is served came back. `updates`: that it has; `lost`: that it had before.
-  void OnRestored(std::uint32_t bucket, std::uint64_t updates, std::uint64_t lost);
+  void OnRestored(BucketId bucket, std::uint64_t updates, std::uint64_t lost);
 
   // --- What follows
 
@@ -74,13 +77,13 @@ class BucketRecovery {
   bool GoBack();
 
   /// Decides who serves buckets that are lost. Errors: as Placement::Settle.
-  absl::Status BringBack(const std::vector<Spread::Server>& servers, TimePoint now);
+  absl::Status BringBack(const std::vector<Balancer::Server>& servers, TimePoint now);
 
   /// Tells people of buckets that came back, when all are back.
   void TellRestored();
 
   /// The records name learners, perhaps new ones: what their disks had counts no more.
-  void OnAdvised();
+  void OnHinted();
 
   /// When BringBack may decide otherwise without another report.
   [[nodiscard]] std::optional<TimePoint> NextTimer(TimePoint now) const {
@@ -88,29 +91,30 @@ class BucketRecovery {
   }
 
  private:
-  [[nodiscard]] bool IsLost(std::uint32_t bucket) const;
+  [[nodiscard]] bool IsLost(BucketId bucket) const;
   [[nodiscard]] absl::StatusOr<std::optional<Restores::Source>> SourceOf(
-      std::uint32_t bucket,
-      const std::vector<Spread::Server>& servers,
+      BucketId bucket,
+      const std::vector<Balancer::Server>& servers,
       const Load& load,
       TimePoint now) const;
   [[nodiscard]] absl::Status CheckLosses(const Restores::Sources& sources) const;
   absl::Status Restore(const Restores::Sources& sources, bool all_known);
   absl::Status OnNobodyHas(const absl::Status& why, bool disks_have_checkpoint);
-  [[nodiscard]] std::uint64_t KnownUpdates(std::uint32_t bucket) const;
+  [[nodiscard]] std::uint64_t KnownUpdates(BucketId bucket) const;
   void RollBack();
 
   const JobSettings& settings_;
   JobState& state_;
   Outbox& outbox_;
   Configurations& configurations_;
-  const Deaths& deaths_;
+  const DeadServers& dead_servers_;
   const ParameterServers& servers_;
   CheckpointRollback& rollback_;
 
   Restores restores_;
   RestoredBuckets restored_;
-  std::map<std::uint32_t, std::uint64_t> rejected_;  // bucket → epoch that its primary cannot serve
+  std::map<std::uint32_t, std::uint64_t>
+      rejected_;  // bucket → configuration that its primary cannot serve
   // By bucket: of its updates up to this one, no worker may be left that can send them again.
   std::vector<std::uint64_t> not_retained_;
 };

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "operator/core/buckets/spread.h"
+#include "operator/core/buckets/balancer.h"
 #include "operator/core/diagnosis/recovery.h"
 
 namespace adamant::controller {
@@ -12,19 +12,19 @@ void CheckpointRollback::Begin(bool none_lives) {
   may_roll_back_ = none_lives && state_.checkpoint.snapshot != 0;
 }
 
-void CheckpointRollback::OnStored(Holder holder, const StoredBuckets& stored) {
-  empty_disks_.erase(holder.slot);
-  const bool is_member =
-      std::ranges::any_of(state_.buckets, [&](const Bucket& record) { return record.Has(holder); });
+void CheckpointRollback::OnStored(ServerId server, const StoredBuckets& stored) {
+  empty_disks_.erase(server.slot);
+  const bool is_member = std::ranges::any_of(
+      state_.buckets, [&](const Configuration& record) { return record.Has(server); });
   if (!is_member && std::ranges::none_of(stored.buckets, &StoredBucket::complete)) {
-    empty_disks_[holder.slot] = state_.checkpoint.snapshot;
+    empty_disks_[server.slot] = state_.checkpoint.snapshot;
   }
 }
 
 bool CheckpointRollback::HasDisksRunning() const {
-  const std::vector<Spread::Server> servers = servers_.All();
+  const std::vector<Balancer::Server> servers = servers_.All();
   const auto& buckets = state_.checkpoint.buckets;
-  return buckets.empty() ? std::ranges::all_of(servers, &Spread::Server::running)
+  return buckets.empty() ? std::ranges::all_of(servers, &Balancer::Server::running)
                          : std::ranges::all_of(buckets, [&](const CheckpointBucket& bucket) {
                              return servers[bucket.slot].running;
                            });
@@ -43,14 +43,14 @@ void CheckpointRollback::RollBack() {
   rolled_back_ = true;
   UndoUpdates(state_);
   const bool made_anew = state_.checkpoint.buckets.empty();
-  const std::vector<Holder> makers =
-      made_anew ? Spread(settings_).Assign(servers_.All()) : std::vector<Holder>();
-  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+  const std::vector<ServerId> makers =
+      made_anew ? Balancer(settings_).Assign(servers_.All()) : std::vector<ServerId>();
+  for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
     if (made_anew) {
       configurations_.MakeAnew(bucket, makers[bucket], state_.checkpoint.snapshot);
     } else {
       configurations_.Restore(bucket,
-                              servers_.HolderOf(state_.checkpoint.buckets[bucket].slot),
+                              servers_.ServerIdOf(state_.checkpoint.buckets[bucket].slot),
                               state_.checkpoint.snapshot);
     }
   }

@@ -33,7 +33,7 @@ class CheckpointRollback {
   void OnJobBegun() { may_roll_back_ = went_back_ = false; }
 
   /// What the disk of this process holds.
-  void OnStored(Holder holder, const StoredBuckets& stored);
+  void OnStored(ServerId server, const StoredBuckets& stored);
 
   /// Before the job begins, with no process of before alive, what is lost may roll back the job.
   [[nodiscard]] bool may_roll_back() const { return may_roll_back_; }

@@ -11,20 +11,20 @@ Configurations::Configurations(JobState& state, std::uint32_t min_in_sync)
 
 std::vector<std::uint64_t> Configurations::Generations() const {
   std::vector<std::uint64_t> generations;
-  for (const Bucket& record : state_.buckets) {
+  for (const Configuration& record : state_.buckets) {
     generations.push_back(record.generation);
   }
   return generations;
 }
 
-void Configurations::Assign(const std::vector<Holder>& primaries) {
+void Configurations::Assign(const std::vector<ServerId>& primaries) {
   state_.buckets.clear();
-  for (const Holder& primary : primaries) {
-    Bucket record;
-    record.epoch = 1;
+  for (const ServerId& primary : primaries) {
+    Configuration record;
+    record.version = 1;
     record.generation = 1;
     record.primary = primary;
-    record.members = {primary};
+    record.replicas = {primary};
     state_.buckets.push_back(std::move(record));
   }
   service_.assign(primaries.size(), Service::kAwaited);
@@ -32,12 +32,12 @@ void Configurations::Assign(const std::vector<Holder>& primaries) {
 }
 
 bool Configurations::Allows(const Proposal& proposal) const {
-  if (proposal.bucket >= size() || At(proposal.bucket).epoch != proposal.epoch) {
+  if (proposal.bucket >= size() || At(proposal.bucket).version != proposal.configuration_version) {
     return false;
   }
-  const Bucket& record = At(proposal.bucket);
+  const Configuration& record = At(proposal.bucket);
   switch (proposal.kind) {
-    case Proposal::Kind::kTakeOver:
+    case Proposal::Kind::kPromote:
       return proposal.proposer != record.primary && record.Has(proposal.proposer);
     case Proposal::Kind::kDrop:
       return proposal.proposer == record.primary && proposal.subject != record.primary &&
@@ -49,78 +49,80 @@ bool Configurations::Allows(const Proposal& proposal) const {
   return false;
 }
 
-bool Configurations::MayLeave(const Bucket& record, Holder member) const {
-  return record.members.size() > min_in_sync_ ||
-         std::find(state_.dead.begin(), state_.dead.end(), member) != state_.dead.end();
+bool Configurations::MayLeave(const Configuration& record, ServerId replica) const {
+  return record.replicas.size() > min_in_sync_ ||
+         std::find(state_.dead.begin(), state_.dead.end(), replica) != state_.dead.end();
 }
 
 void Configurations::Apply(const Proposal& proposal) {
   ADAMANT_FAILPOINT("controller/change_record");
-  Bucket& record = state_.buckets[proposal.bucket];
+  Configuration& record = state_.buckets[proposal.bucket];
   switch (proposal.kind) {
-    case Proposal::Kind::kTakeOver:
+    case Proposal::Kind::kPromote:
       if (!proposal.released && MayLeave(record, record.primary)) {
-        std::erase(record.members, record.primary);
+        std::erase(record.replicas, record.primary);
       }
       record.primary = proposal.proposer;
       service_[proposal.bucket] = Service::kAwaited;
       break;
     case Proposal::Kind::kDrop:
-      std::erase(record.members, proposal.subject);
+      std::erase(record.replicas, proposal.subject);
       break;
     case Proposal::Kind::kAdd:
-      record.members.push_back(proposal.subject);
+      record.replicas.push_back(proposal.subject);
       break;
   }
   Change(proposal.bucket);
 }
 
-void Configurations::Restore(std::uint32_t bucket, Holder holder, std::uint64_t snapshot) {
-  Bucket& record = state_.buckets[bucket];
+void Configurations::Restore(BucketId bucket, ServerId server, std::uint64_t snapshot) {
+  Configuration& record = state_.buckets[bucket];
   ADAMANT_FAILPOINT("controller/restore");
   ++record.generation;
-  record.primary = holder;
-  record.members = {holder};
+  record.primary = server;
+  record.replicas = {server};
   record.restored_snapshot = snapshot;
   service_[bucket] = Service::kRestoring;
   Change(bucket);
 }
 
-void Configurations::MakeAnew(std::uint32_t bucket, Holder holder, std::uint64_t snapshot) {
-  Bucket& record = state_.buckets[bucket];
+void Configurations::MakeAnew(BucketId bucket, ServerId server, std::uint64_t snapshot) {
+  Configuration& record = state_.buckets[bucket];
   ++record.generation;
   record.created = false;
   record.restored_snapshot = snapshot;
-  Reassign(bucket, holder);
+  Reassign(bucket, server);
 }
 
-void Configurations::Reassign(std::uint32_t bucket, Holder holder) {
-  Bucket& record = state_.buckets[bucket];
-  record.primary = holder;
-  record.members = {holder};
+void Configurations::Reassign(BucketId bucket, ServerId server) {
+  Configuration& record = state_.buckets[bucket];
+  record.primary = server;
+  record.replicas = {server};
   service_[bucket] = Service::kAwaited;
   Change(bucket);
 }
 
-// Advice that the change has fulfilled or made void goes with it.
-void Configurations::Change(std::uint32_t bucket) {
-  Bucket& record = state_.buckets[bucket];
-  ++record.epoch;
+// PlacementHint that the change has fulfilled or made void goes with it.
+void Configurations::Change(BucketId bucket) {
+  Configuration& record = state_.buckets[bucket];
+  ++record.version;
   if (record.learner && record.Has(*record.learner)) {
     record.learner.reset();
   }
-  if (record.leaver && !record.Has(*record.leaver)) {
-    record.leaver.reset();
+  if (record.departing && !record.Has(*record.departing)) {
+    record.departing.reset();
   }
-  if (record.heir && (record.heir == record.primary || !record.Has(*record.heir))) {
-    record.heir.reset();
+  if (record.successor && (record.successor == record.primary || !record.Has(*record.successor))) {
+    record.successor.reset();
   }
   changed_ = true;
 }
 
-bool Configurations::OnServing(Holder holder, std::uint32_t bucket, std::uint64_t epoch) {
-  if (bucket >= size() || At(bucket).primary != holder || At(bucket).epoch != epoch ||
-      IsServed(bucket)) {
+bool Configurations::OnServing(ServerId server,
+                               BucketId bucket,
+                               ConfigurationVersion configuration_version) {
+  if (bucket >= size() || At(bucket).primary != server ||
+      At(bucket).version != configuration_version || IsServed(bucket)) {
     return false;
   }
   service_[bucket] = Service::kServed;
@@ -131,31 +133,31 @@ bool Configurations::OnServing(Holder holder, std::uint32_t bucket, std::uint64_
   return true;
 }
 
-void Configurations::OnGone(Holder holder) {
-  for (std::uint32_t bucket = 0; bucket < size(); ++bucket) {
-    if (At(bucket).primary == holder && IsServed(bucket)) {
+void Configurations::OnGone(ServerId server) {
+  for (BucketId bucket = 0; bucket < size(); ++bucket) {
+    if (At(bucket).primary == server && IsServed(bucket)) {
       service_[bucket] = Service::kAwaited;
     }
   }
 }
 
-void Configurations::SetAdvice(std::uint32_t bucket, const Advice& advice) {
-  Bucket& record = state_.buckets[bucket];
-  if (record.learner != advice.learner || record.leaver != advice.leaver ||
-      record.heir != advice.heir) {
-    record.learner = advice.learner;
-    record.leaver = advice.leaver;
-    record.heir = advice.heir;
+void Configurations::SetHint(BucketId bucket, const PlacementHint& hint) {
+  Configuration& record = state_.buckets[bucket];
+  if (record.learner != hint.learner || record.departing != hint.departing ||
+      record.successor != hint.successor) {
+    record.learner = hint.learner;
+    record.departing = hint.departing;
+    record.successor = hint.successor;
     changed_ = true;
   }
 }
 
-Load::Load(std::span<const Bucket> records, std::uint32_t servers)
+Load::Load(std::span<const Configuration> records, std::uint32_t servers)
     : primaries(servers), copies(servers) {
-  for (const Bucket& record : records) {
+  for (const Configuration& record : records) {
     ++primaries[record.primary.slot];
-    for (const Holder& member : record.members) {
-      ++copies[member.slot];
+    for (const ServerId& replica : record.replicas) {
+      ++copies[replica.slot];
     }
     if (record.learner) {
       ++copies[record.learner->slot];

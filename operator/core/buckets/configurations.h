@@ -9,85 +9,86 @@
 
 #include "operator/core/state/messages.h"
 #include "operator/core/state/state.h"
+#include "services/common/base/ids.h"
 
 namespace adamant::controller {
 
 /// What the controller would like a bucket's primary to do.
-struct Advice {
-  std::optional<Holder> learner{};
-  std::optional<Holder> leaver{};
-  std::optional<Holder> heir{};
+struct PlacementHint {
+  std::optional<ServerId> learner{};
+  std::optional<ServerId> departing{};
+  std::optional<ServerId> successor{};
 };
 
-/// The records of all buckets. They change only here, each change by compare and swap on the epoch:
-/// a proposal for another epoch than the record's changes nothing.
-/// Threads: one thread at a time.
-/// Source: docs/design/0002-replication.md.
+/// The records of all buckets. They change only here, each change by compare and swap on the
+/// configuration: a proposal for another configuration than the record's changes nothing. Threads:
+/// one thread at a time. Source: docs/design/0002-replication.md.
 class Configurations {
  public:
   enum class Service : std::uint8_t {
     kAwaited,    ///< the primary has not said that it serves
-    kRestoring,  ///< all members were lost
+    kRestoring,  ///< all replicas were lost
     kServed,     ///< it serves
   };
 
   /// `state` must outlive this.
   Configurations(JobState& state, std::uint32_t min_in_sync);
 
-  [[nodiscard]] const std::vector<Bucket>& records() const { return state_.buckets; }
+  [[nodiscard]] const std::vector<Configuration>& records() const { return state_.buckets; }
   [[nodiscard]] std::uint32_t size() const {
     return static_cast<std::uint32_t>(state_.buckets.size());
   }
-  [[nodiscard]] const Bucket& At(std::uint32_t bucket) const { return state_.buckets[bucket]; }
-  /// By bucket; one rises when the bucket has lost all members, and perhaps updates.
+  [[nodiscard]] const Configuration& At(BucketId bucket) const { return state_.buckets[bucket]; }
+  /// By bucket; one rises when the bucket has lost all replicas, and perhaps updates.
   [[nodiscard]] std::vector<std::uint64_t> Generations() const;
-  [[nodiscard]] Service ServiceOf(std::uint32_t bucket) const { return service_[bucket]; }
-  [[nodiscard]] bool IsServed(std::uint32_t bucket) const {
+  [[nodiscard]] Service ServiceOf(BucketId bucket) const { return service_[bucket]; }
+  [[nodiscard]] bool IsServed(BucketId bucket) const {
     return service_[bucket] == Service::kServed;
   }
 
   /// The first records: bucket i is to be created by `primaries[i]`.
-  void Assign(const std::vector<Holder>& primaries);
+  void Assign(const std::vector<ServerId>& primaries);
 
-  /// The proposal is for the present epoch, and by somebody who may make it. ADD is only for the
-  /// learner that the record names. DROP may name a learner too, which the primary had proposed to
-  /// add: the epoch rises, so that the addition is void. A member that is not proved to be dead may
-  /// not leave fewer than min_in_sync behind: it may be the one that has what was acknowledged.
+  /// The proposal is for the present configuration, and by somebody who may make it. ADD is only
+  /// for the learner that the record names. DROP may name a learner too, which the primary had
+  /// proposed to add: the configuration rises, so that the addition is void. A replica that is not
+  /// proved to be dead may not leave fewer than min_in_sync behind: it may be the one that has what
+  /// was acknowledged.
   [[nodiscard]] bool Allows(const Proposal& proposal) const;
 
-  /// Makes a change that is allowed. A take-over keeps the old primary as a member if it released
-  /// the epoch or may not leave. A drop or an addition leaves the bucket served; a new primary has
-  /// to say that it serves.
+  /// Makes a change that is allowed. A promotion keeps the old primary as a replica if it released
+  /// the configuration or may not leave. A drop or an addition leaves the bucket served; a new
+  /// primary has to say that it serves.
   void Apply(const Proposal& proposal);
 
-  /// The bucket comes back from this holder's disk: from its live state, or from a snapshot.
-  void Restore(std::uint32_t bucket, Holder holder, std::uint64_t snapshot = 0);
+  /// The bucket comes back from this server's disk: from its live state, or from a snapshot.
+  void Restore(BucketId bucket, ServerId server, std::uint64_t snapshot = 0);
 
-  /// This holder is to create the bucket again, as it was at first. `snapshot`: an id of its own
+  /// This server is to create the bucket again, as it was at first. `snapshot`: an id of its own
   /// for what nobody has stored; nothing from before counts.
-  void MakeAnew(std::uint32_t bucket, Holder holder, std::uint64_t snapshot);
+  void MakeAnew(BucketId bucket, ServerId server, std::uint64_t snapshot);
 
-  /// Another holder is to create a bucket that is not created yet.
-  void Reassign(std::uint32_t bucket, Holder holder);
+  /// Another server is to create a bucket that is not created yet.
+  void Reassign(BucketId bucket, ServerId server);
 
   /// The process has gone: what it served is served no more.
-  void OnGone(Holder holder);
+  void OnGone(ServerId server);
 
-  /// All members were lost.
-  void SetRestoring(std::uint32_t bucket) { service_[bucket] = Service::kRestoring; }
+  /// All replicas were lost.
+  void SetRestoring(BucketId bucket) { service_[bucket] = Service::kRestoring; }
 
-  /// A holder says that it serves a bucket under an epoch. Returns whether that is news: false also
-  /// when the record says otherwise.
-  bool OnServing(Holder holder, std::uint32_t bucket, std::uint64_t epoch);
+  /// A server says that it serves a bucket under a configuration. Returns whether that is news:
+  /// false also when the record says otherwise.
+  bool OnServing(ServerId server, BucketId bucket, ConfigurationVersion configuration_version);
 
-  void SetAdvice(std::uint32_t bucket, const Advice& advice);
+  void SetHint(BucketId bucket, const PlacementHint& hint);
 
   /// Whether records have changed since the last call.
   bool TakeChanged() { return std::exchange(changed_, false); }
 
  private:
-  void Change(std::uint32_t bucket);
-  [[nodiscard]] bool MayLeave(const Bucket& record, Holder member) const;
+  void Change(BucketId bucket);
+  [[nodiscard]] bool MayLeave(const Configuration& record, ServerId replica) const;
 
   JobState& state_;
   const std::uint32_t min_in_sync_;
@@ -95,10 +96,10 @@ class Configurations {
   bool changed_ = false;
 };
 
-/// For how many buckets each server is the primary, and how many it is to hold: as a member, or as
-/// a learner that is not a member yet. By slot.
+/// For how many buckets each server is the primary, and how many it is to hold: as a replica, or as
+/// a learner that is not a replica yet. By slot.
 struct Load {
-  Load(std::span<const Bucket> records, std::uint32_t servers);
+  Load(std::span<const Configuration> records, std::uint32_t servers);
 
   std::vector<std::uint32_t> primaries;
   std::vector<std::uint32_t> copies;

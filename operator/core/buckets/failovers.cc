@@ -8,19 +8,20 @@ namespace adamant::controller {
 
 void BucketSummary::Add(const BucketReport& bucket) {
   ++states[bucket.state];
-  largest_epoch = std::max(largest_epoch, bucket.record.epoch);
+  largest_version = std::max(largest_version, bucket.record.version);
   largest_lag = std::max(largest_lag, bucket.lag);
   rolled_back += bucket.rolled_back;
   rolled_back_buckets += bucket.rolled_back > 0 ? 1 : 0;
 }
 
-void Failovers::OnTakenOver(std::uint32_t bucket, TimePoint now) {
+void Failovers::OnPromoted(BucketId bucket, TimePoint now) {
   ++state_.failovers;
-  events_.insert_or_assign(bucket, Event{.epoch = configurations_.At(bucket).epoch, .at = now});
+  events_.insert_or_assign(
+      bucket, Event{.configuration_version = configurations_.At(bucket).version, .at = now});
   last_ = bucket;
 }
 
-std::uint64_t Failovers::OnRestored(std::uint32_t bucket, std::uint64_t updates) {
+std::uint64_t Failovers::OnRestored(BucketId bucket, std::uint64_t updates) {
   ++state_.restores;
   BucketHistory& history = state_.histories[bucket];
   const std::uint64_t lost = history.updates > updates ? history.updates - updates : 0;
@@ -29,7 +30,7 @@ std::uint64_t Failovers::OnRestored(std::uint32_t bucket, std::uint64_t updates)
   return lost;
 }
 
-void Failovers::OnTimes(std::uint32_t bucket, const FailoverTimes& times) {
+void Failovers::OnTimes(BucketId bucket, const FailoverTimes& times) {
   if (const auto event = events_.find(bucket); event != events_.end()) {
     event->second.times = times;
   }
@@ -45,7 +46,7 @@ std::vector<double> Failovers::OnRecordsChanged(TimePoint now) {
   std::vector<double> caught_up;
   for (auto& [bucket, event] : events_) {
     if (event.catch_up_seconds == 0 && configurations_.IsServed(bucket) &&
-        configurations_.At(bucket).members.size() >= settings_.copies) {
+        configurations_.At(bucket).replicas.size() >= settings_.copies) {
       event.catch_up_seconds = Seconds(now - event.at);
       caught_up.push_back(event.catch_up_seconds);
     }
@@ -53,12 +54,11 @@ std::vector<double> Failovers::OnRecordsChanged(TimePoint now) {
   return caught_up;
 }
 
-BucketReport Failovers::ReportOf(std::uint32_t bucket,
-                                 std::optional<std::size_t> live_copies) const {
-  const Bucket& record = configurations_.At(bucket);
+BucketReport Failovers::ReportOf(BucketId bucket, std::optional<std::size_t> live_copies) const {
+  const Configuration& record = configurations_.At(bucket);
   const auto service =
       live_copies ? configurations_.ServiceOf(bucket) : Configurations::Service::kServed;
-  const std::size_t copies = live_copies.value_or(record.members.size());
+  const std::size_t copies = live_copies.value_or(record.replicas.size());
   BucketReport report{.bucket = bucket,
                       .state = std::string(StateOf(record, service, copies, settings_)),
                       .record = record,
@@ -78,7 +78,7 @@ std::optional<FailoverReport> Failovers::Last(TimePoint now) const {
   if (last_) {
     const Event& event = events_.at(*last_);
     report.bucket = *last_;
-    report.epoch = event.epoch;
+    report.configuration_version = event.configuration_version;
     report.times = event.times;
     report.catch_up_seconds = event.catch_up_seconds;
     report.seconds_ago = Seconds(now - event.at);
@@ -86,7 +86,7 @@ std::optional<FailoverReport> Failovers::Last(TimePoint now) const {
   return report;
 }
 
-std::string_view StateOf(const Bucket& record,
+std::string_view StateOf(const Configuration& record,
                          Configurations::Service service,
                          std::size_t live_copies,
                          const JobSettings& settings) {

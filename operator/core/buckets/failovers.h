@@ -9,14 +9,15 @@
 #include "operator/core/buckets/configurations.h"
 #include "operator/core/state/state.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 
 namespace adamant::controller {
 
 /// How a bucket is doing; mirrors BucketStatus of control.proto.
 struct BucketReport {
-  std::uint32_t bucket = 0;
+  BucketId bucket = 0;
   std::string state;
-  Bucket record;
+  Configuration record;
   std::uint64_t committed = 0;
   std::uint64_t lag = 0;
   std::uint64_t rolled_back = 0;
@@ -25,7 +26,7 @@ struct BucketReport {
 /// All buckets together; mirrors BucketSummary.
 struct BucketSummary {
   std::map<std::string, std::uint32_t> states{};  ///< how many buckets are in each
-  std::uint64_t largest_epoch = 0;
+  ConfigurationVersion largest_version = 0;
   std::uint64_t largest_lag = 0;
   std::uint64_t rolled_back = 0;          ///< updates, over the job
   std::uint32_t rolled_back_buckets = 0;  ///< that have lost any
@@ -33,10 +34,10 @@ struct BucketSummary {
   void Add(const BucketReport& bucket);
 };
 
-/// The last take-over, and how many there were; mirrors FailoverStatus.
+/// The last promotion, and how many there were; mirrors FailoverStatus.
 struct FailoverReport {
-  std::uint32_t bucket = 0;
-  std::uint64_t epoch = 0;
+  BucketId bucket = 0;
+  ConfigurationVersion configuration_version = 0;
   FailoverTimes times{};
   double catch_up_seconds = 0;
   double seconds_ago = 0;
@@ -44,7 +45,7 @@ struct FailoverReport {
   std::uint64_t restores = 0;
 };
 
-/// Keeps count of what happens to buckets: take-overs and how long they took, updates, rollbacks.
+/// Keeps count of what happens to buckets: promotions and how long they took, updates, rollbacks.
 /// Threads: one thread at a time.
 class Failovers {
  public:
@@ -54,14 +55,14 @@ class Failovers {
   Failovers(const JobSettings& settings, JobState& state, const Configurations& configurations)
       : settings_(settings), state_(state), configurations_(configurations) {}
 
-  /// A secondary has taken over, which was no hand-over.
-  void OnTakenOver(std::uint32_t bucket, TimePoint now);
+  /// A secondary has taken over, which was no transfer.
+  void OnPromoted(BucketId bucket, TimePoint now);
 
   /// The bucket came back from disk with this number of updates. Returns how many that rolls back.
-  std::uint64_t OnRestored(std::uint32_t bucket, std::uint64_t updates);
+  std::uint64_t OnRestored(BucketId bucket, std::uint64_t updates);
 
-  /// The new primary has told how long its take-over took.
-  void OnTimes(std::uint32_t bucket, const FailoverTimes& times);
+  /// The new primary has told how long its promotion took.
+  void OnTimes(BucketId bucket, const FailoverTimes& times);
 
   /// What the primary of a served bucket tells.
   void OnProgress(const BucketProgress& progress);
@@ -69,15 +70,15 @@ class Failovers {
   /// Looks for buckets that have all their copies again; returns how long each was without.
   std::vector<double> OnRecordsChanged(TimePoint now);
 
-  /// `live_copies`: of its members, how many are known to run; nullopt: the job does not run, and
+  /// `live_copies`: of its replicas, how many are known to run; nullopt: the job does not run, and
   /// the bucket is as good as its record.
-  [[nodiscard]] BucketReport ReportOf(std::uint32_t bucket,
+  [[nodiscard]] BucketReport ReportOf(BucketId bucket,
                                       std::optional<std::size_t> live_copies) const;
   [[nodiscard]] std::optional<FailoverReport> Last(TimePoint now) const;
 
  private:
   struct Event {
-    std::uint64_t epoch = 0;
+    ConfigurationVersion configuration_version = 0;
     TimePoint at{};
     FailoverTimes times{};
     double catch_up_seconds = 0;
@@ -96,7 +97,7 @@ class Failovers {
 };
 
 /// Creating, Restoring, FailingOver, Blocked, Degraded or Ready.
-std::string_view StateOf(const Bucket& record,
+std::string_view StateOf(const Configuration& record,
                          Configurations::Service service,
                          std::size_t live_copies,
                          const JobSettings& settings);

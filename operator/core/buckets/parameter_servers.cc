@@ -5,8 +5,8 @@
 
 namespace adamant::controller {
 
-ParameterServers::ParameterServers(const JobSettings& settings, const Roster& roster)
-    : settings_(settings), roster_(roster), away_since_(settings.parameter_servers) {}
+ParameterServers::ParameterServers(const JobSettings& settings, const ProcessTable& processes)
+    : settings_(settings), processes_(processes), away_since_(settings.parameter_servers) {}
 
 void ParameterServers::Begin(TimePoint now) {
   away_since_.assign(settings_.parameter_servers, now);
@@ -19,7 +19,9 @@ void ParameterServers::OnLost(std::uint32_t slot, TimePoint now) {
   away_since_[slot] = now;
 }
 
-void ParameterServers::OnOpened(std::uint32_t slot) { opened_[slot] = HolderOf(slot).incarnation; }
+void ParameterServers::OnOpened(std::uint32_t slot) {
+  opened_[slot] = ServerIdOf(slot).incarnation;
+}
 
 double ParameterServers::OldestUnflushed(std::uint32_t slot) const {
   const auto found = unflushed_.find(slot);
@@ -30,23 +32,23 @@ void ParameterServers::SetZones(std::map<std::string, std::string> zones) {
   zones_ = std::move(zones);
 }
 
-Holder ParameterServers::HolderOf(std::uint32_t slot) const {
-  return {.slot = slot, .incarnation = roster_.IncarnationOf({Role::kParameterServer, slot})};
+ServerId ParameterServers::ServerIdOf(std::uint32_t slot) const {
+  return {.slot = slot, .incarnation = processes_.IncarnationOf({Role::kParameterServer, slot})};
 }
 
-bool ParameterServers::Runs(Holder holder) const {
-  return roster_.IsRunning({Role::kParameterServer, holder.slot}) &&
-         HolderOf(holder.slot) == holder;
+bool ParameterServers::Runs(ServerId server) const {
+  return processes_.IsRunning({Role::kParameterServer, server.slot}) &&
+         ServerIdOf(server.slot) == server;
 }
 
-std::vector<Spread::Server> ParameterServers::All() const {
-  std::vector<Spread::Server> servers;
+std::vector<Balancer::Server> ParameterServers::All() const {
+  std::vector<Balancer::Server> servers;
   for (std::uint32_t slot = 0; slot < settings_.parameter_servers; ++slot) {
-    const Roster::Slot& at = roster_.At({Role::kParameterServer, slot});
+    const ProcessTable::Slot& at = processes_.At({Role::kParameterServer, slot});
     const auto zone = zones_.find(at.node);
-    servers.push_back({.holder = HolderOf(slot),
-                       .running = at.liveness == Roster::Liveness::kRunning &&
-                                  opened_[slot] == HolderOf(slot).incarnation,
+    servers.push_back({.id = ServerIdOf(slot),
+                       .running = at.liveness == ProcessTable::Liveness::kRunning &&
+                                  opened_[slot] == ServerIdOf(slot).incarnation,
                        .draining = draining_.contains(slot),
                        .node = at.node,
                        .zone = at.zone.empty() && zone != zones_.end() ? zone->second : at.zone,
@@ -56,9 +58,9 @@ std::vector<Spread::Server> ParameterServers::All() const {
 }
 
 bool ParameterServers::KnowsWhoRuns() const {
-  return std::ranges::none_of(roster_.slots(), [&](const Roster::Slot& slot) {
-    return slot.id.role == Role::kParameterServer && roster_.MayPush(slot) &&
-           !roster_.IsRunning(slot.id);
+  return std::ranges::none_of(processes_.slots(), [&](const ProcessTable::Slot& slot) {
+    return slot.id.role == Role::kParameterServer && processes_.MayPush(slot) &&
+           !processes_.IsRunning(slot.id);
   });
 }
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "operator/core/buckets/spread.h"
-#include "operator/core/processes/roster.h"
+#include "operator/core/buckets/balancer.h"
+#include "operator/core/processes/process_table.h"
 #include "operator/core/state/state.h"
 #include "services/common/base/clock.h"
 
@@ -21,7 +21,7 @@ class ParameterServers {
   using TimePoint = Clock::TimePoint;
 
   /// The arguments must outlive this.
-  ParameterServers(const JobSettings& settings, const Roster& roster);
+  ParameterServers(const JobSettings& settings, const ProcessTable& processes);
 
   /// Takes every server for away since now.
   void Begin(TimePoint now);
@@ -40,26 +40,26 @@ class ParameterServers {
   void SetOldestUnflushed(std::uint32_t slot, double seconds) { unflushed_[slot] = seconds; }
   [[nodiscard]] double OldestUnflushed(std::uint32_t slot) const;
 
-  /// By node: for members that name no zone themselves.
+  /// By node: for replicas that name no zone themselves.
   void SetZones(std::map<std::string, std::string> zones);
 
   /// The last process of the slot.
-  [[nodiscard]] Holder HolderOf(std::uint32_t slot) const;
+  [[nodiscard]] ServerId ServerIdOf(std::uint32_t slot) const;
 
   /// The process has joined, and is not lost.
-  [[nodiscard]] bool Runs(Holder holder) const;
+  [[nodiscard]] bool Runs(ServerId server) const;
 
   /// All servers, by slot; one runs when it has opened its disk too.
-  [[nodiscard]] std::vector<Spread::Server> All() const;
+  [[nodiscard]] std::vector<Balancer::Server> All() const;
 
   /// Of each server of an earlier controller it is known whether it runs.
   [[nodiscard]] bool KnowsWhoRuns() const;
 
  private:
   const JobSettings& settings_;
-  const Roster& roster_;
+  const ProcessTable& processes_;
   std::vector<TimePoint> away_since_;          // by slot, of those that do not run
-  std::vector<std::uint64_t> opened_;          // by slot: the incarnation that has marked its disk
+  std::vector<Incarnation> opened_;            // by slot: the incarnation that has marked its disk
   std::set<std::uint32_t> draining_;           // slots
   std::map<std::string, std::string> zones_;   // by node
   std::map<std::uint32_t, double> unflushed_;  // seconds by slot

@@ -5,24 +5,27 @@
 
 namespace adamant::controller {
 
-Placement::Placement(const JobSettings& settings, JobState& state, Outbox& outbox, Roster& roster)
+Placement::Placement(const JobSettings& settings,
+                     JobState& state,
+                     Outbox& outbox,
+                     ProcessTable& processes)
     : settings_(settings),
       state_(state),
       outbox_(outbox),
       configurations_(state, settings.min_in_sync),
-      deaths_(state),
-      takeovers_(configurations_, deaths_),
+      dead_servers_(state),
+      promotions_(configurations_, dead_servers_),
       failovers_(settings, state, configurations_),
-      spread_(settings),
-      servers_(settings, roster),
+      balancer_(settings),
+      servers_(settings, processes),
       copies_(settings, configurations_, servers_),
       rollback_(settings, state, configurations_, servers_),
-      recovery_(settings, state, outbox, configurations_, deaths_, servers_, rollback_),
-      publisher_(state, roster) {}
+      recovery_(settings, state, outbox, configurations_, dead_servers_, servers_, rollback_),
+      publisher_(state, processes) {}
 
 void Placement::Begin(bool none_lives, bool in_order, TimePoint now) {
   servers_.Begin(now);
-  if (none_lives && deaths_.ProveAll()) {
+  if (none_lives && dead_servers_.MarkAllDead()) {
     outbox_.StateChanged();
   }
   rollback_.Begin(none_lives);
@@ -33,47 +36,48 @@ void Placement::Begin(bool none_lives, bool in_order, TimePoint now) {
 void Placement::OnJoined() { unsettled_ = true; }
 
 void Placement::OnLost(std::uint32_t slot, TimePoint now) {
-  configurations_.OnGone(servers_.HolderOf(slot));
+  configurations_.OnGone(servers_.ServerIdOf(slot));
   recovery_.OnLost(slot);
   servers_.OnLost(slot, now);
   unsettled_ = true;
 }
 
-void Placement::OnExited(Holder holder) {
-  if (deaths_.Prove(holder)) {
-    configurations_.OnGone(holder);
+void Placement::OnExited(ServerId server) {
+  if (dead_servers_.MarkDead(server)) {
+    configurations_.OnGone(server);
     publisher_.SetChanged();
     unsettled_ = true;
   }
 }
 
 void Placement::OnStored(std::uint32_t slot, const StoredBuckets& stored) {
-  const Holder holder = servers_.HolderOf(slot);
+  const ServerId server = servers_.ServerIdOf(slot);
   servers_.OnOpened(slot);
-  recovery_.OnStored(holder, stored);
-  rollback_.OnStored(holder, stored);
-  const std::vector<Spread::Server> servers = servers_.All();
-  if (state_.buckets.empty() && std::ranges::all_of(servers, &Spread::Server::running)) {
-    configurations_.Assign(spread_.Assign(servers));
+  recovery_.OnStored(server, stored);
+  rollback_.OnStored(server, stored);
+  const std::vector<Balancer::Server> servers = servers_.All();
+  if (state_.buckets.empty() && std::ranges::all_of(servers, &Balancer::Server::running)) {
+    configurations_.Assign(balancer_.Assign(servers));
     state_.histories.assign(settings_.buckets, {});
     recovery_.ForgetRetained();
   }
   // The folder names who had it before; the sender itself lives, whatever it says.
-  if (deaths_.ProveUpTo(slot, std::min(stored.previous_incarnation, holder.incarnation - 1))) {
+  if (dead_servers_.MarkDeadUpTo(
+          slot, std::min<Incarnation>(stored.previous_incarnation, server.incarnation - 1))) {
     publisher_.SetChanged();
   }
   unsettled_ = true;
 }
 
 void Placement::OnProposals(std::uint32_t slot, const Proposals& proposals, TimePoint now) {
-  const Holder sender = servers_.HolderOf(slot);
+  const ServerId sender = servers_.ServerIdOf(slot);
   for (const Proposal& proposal : proposals.proposals) {
-    // Who joins must be there: a record never gets a member that is known to be gone.
+    // Who joins must be there: a record never gets a replica that is known to be gone.
     const bool gone = proposal.kind == Proposal::Kind::kAdd && !servers_.Runs(proposal.subject);
     if (proposal.proposer != sender || !configurations_.Allows(proposal) || gone) {
       publisher_.OnOutdated(slot);
-    } else if (proposal.kind == Proposal::Kind::kTakeOver) {
-      takeovers_.Add(proposal, now);
+    } else if (proposal.kind == Proposal::Kind::kPromote) {
+      promotions_.Add(proposal, now);
       unsettled_ = true;
     } else {
       configurations_.Apply(proposal);
@@ -84,26 +88,26 @@ void Placement::OnProposals(std::uint32_t slot, const Proposals& proposals, Time
 
 void Placement::OnReady(std::uint32_t slot, const BucketsReady& ready) {
   for (const BucketState& state : ready.buckets) {
-    OnServing(servers_.HolderOf(slot), state);
+    OnServing(servers_.ServerIdOf(slot), state);
   }
 }
 
-void Placement::OnServing(Holder holder, const BucketState& state) {
+void Placement::OnServing(ServerId server, const BucketState& state) {
   if (state.bucket >= configurations_.size()) {
     return;
   }
   if (state.lost) {
-    unsettled_ = recovery_.OnRejected(holder, state) || unsettled_;
+    unsettled_ = recovery_.OnRejected(server, state) || unsettled_;
     return;
   }
   const bool restoring =
       configurations_.ServiceOf(state.bucket) == Configurations::Service::kRestoring;
-  if (configurations_.OnServing(holder, state.bucket, state.epoch)) {
+  if (configurations_.OnServing(server, state.bucket, state.configuration_version)) {
     ServeAgain(state.bucket, state, restoring);
   }
 }
 
-void Placement::ServeAgain(std::uint32_t bucket, const BucketState& state, bool restored) {
+void Placement::ServeAgain(BucketId bucket, const BucketState& state, bool restored) {
   recovery_.OnServed(bucket);
   if (state.failover) {
     failovers_.OnTimes(bucket, *state.failover);
@@ -119,7 +123,7 @@ void Placement::ServeAgain(std::uint32_t bucket, const BucketState& state, bool 
 }
 
 void Placement::OnProgress(std::uint32_t slot, const ParameterServerProgress& progress) {
-  const Holder sender = servers_.HolderOf(slot);
+  const ServerId sender = servers_.ServerIdOf(slot);
   servers_.SetOldestUnflushed(slot, progress.oldest_unflushed_seconds);
   for (const BucketProgress& bucket : progress.buckets) {
     if (bucket.bucket >= configurations_.size()) {
@@ -127,10 +131,12 @@ void Placement::OnProgress(std::uint32_t slot, const ParameterServerProgress& pr
     }
     if (bucket.serving) {
       OnServing(sender,
-                {.bucket = bucket.bucket, .epoch = bucket.epoch, .updates = bucket.updates});
+                {.bucket = bucket.bucket,
+                 .configuration_version = bucket.configuration_version,
+                 .updates = bucket.updates});
     }
-    const Bucket& record = configurations_.At(bucket.bucket);
-    if (record.primary == sender && record.epoch == bucket.epoch &&
+    const Configuration& record = configurations_.At(bucket.bucket);
+    if (record.primary == sender && record.version == bucket.configuration_version &&
         configurations_.IsServed(bucket.bucket)) {
       failovers_.OnProgress(bucket);
     }
@@ -155,12 +161,12 @@ absl::Status Placement::Settle(TimePoint now) {
   if (state_.recovery.going_back && !rollback_.went_back() && !recovery_.GoBack()) {
     return absl::OkStatus();
   }
-  DecideTakeovers(now);
-  const std::vector<Spread::Server> servers = servers_.All();
+  DecidePromotions(now);
+  const std::vector<Balancer::Server> servers = servers_.All();
   if (absl::Status end = recovery_.BringBack(servers, now); !end.ok()) {
     return end;
   }
-  deaths_.Prune();
+  dead_servers_.Prune();
   recovery_.TellRestored();
   Plan(servers, now);
   if (configurations_.TakeChanged() || publisher_.changed()) {
@@ -170,23 +176,23 @@ absl::Status Placement::Settle(TimePoint now) {
   return absl::OkStatus();
 }
 
-void Placement::DecideTakeovers(TimePoint now) {
+void Placement::DecidePromotions(TimePoint now) {
   std::map<std::uint32_t, std::string> buckets;  // by slot of the new primary
   std::uint64_t taken = 0;
-  for (const Proposal& winner : takeovers_.Decide(now, settings_.parameter_servers)) {
+  for (const Proposal& winner : promotions_.Decide(now, settings_.parameter_servers)) {
     configurations_.Apply(winner);
     if (!winner.released) {
-      failovers_.OnTakenOver(winner.bucket, now);
+      failovers_.OnPromoted(winner.bucket, now);
       ++taken;
       std::string& list = buckets[winner.proposer.slot];
       list += (list.empty() ? "" : ", ") + std::to_string(winner.bucket);
     }
   }
   if (taken > 0) {
-    outbox_.Add(TakenOver{taken});
+    outbox_.Add(Promoted{taken});
   }
   for (const auto& [slot, list] : buckets) {
-    const MemberId id{Role::kParameterServer, slot};
+    const SlotId id{Role::kParameterServer, slot};
     outbox_.Tell(
         Note::Kind::kFailover, id, ToString(id) + " takes over, as primary, buckets: " + list);
   }
@@ -205,19 +211,19 @@ void Placement::OnGoingBack() {
   unsettled_ = true;
 }
 
-// Advice, and when to look again.
-void Placement::Plan(const std::vector<Spread::Server>& servers, TimePoint now) {
-  spread_.Advise(servers, configurations_, now);
-  recovery_.OnAdvised();
+// PlacementHint, and when to look again.
+void Placement::Plan(const std::vector<Balancer::Server>& servers, TimePoint now) {
+  balancer_.PlaceHints(servers, configurations_, now);
+  recovery_.OnHinted();
   copies_.OnSettled(now);
   rollback_.OnSettled(copies_.all_served());
   for (const double seconds : failovers_.OnRecordsChanged(now)) {
     outbox_.Add(FailoverPhase{FailoverPhase::Kind::kCatchUp, seconds});
   }
   timer_.reset();
-  for (const std::optional<TimePoint>& time : {takeovers_.NextTimer(),
+  for (const std::optional<TimePoint>& time : {promotions_.NextTimer(),
                                                recovery_.NextTimer(now),
-                                               Spread::NextTimer(servers, now),
+                                               Balancer::NextTimer(servers, now),
                                                copies_.NextTimer(now)}) {
     if (time && (!timer_ || *time < *timer_)) {
       timer_ = time;

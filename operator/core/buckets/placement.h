@@ -8,26 +8,27 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "operator/core/buckets/balancer.h"
 #include "operator/core/buckets/bucket_copies.h"
 #include "operator/core/buckets/bucket_recovery.h"
 #include "operator/core/buckets/checkpoint_rollback.h"
 #include "operator/core/buckets/configurations.h"
-#include "operator/core/buckets/deaths.h"
+#include "operator/core/buckets/dead_servers.h"
 #include "operator/core/buckets/failovers.h"
 #include "operator/core/buckets/parameter_servers.h"
-#include "operator/core/buckets/spread.h"
-#include "operator/core/buckets/takeovers.h"
+#include "operator/core/buckets/promotions.h"
 #include "operator/core/processes/membership_publisher.h"
-#include "operator/core/processes/roster.h"
+#include "operator/core/processes/process_table.h"
 #include "operator/core/state/actions.h"
 #include "operator/core/state/messages.h"
 #include "operator/core/state/state.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 
 namespace adamant::controller {
 
 /// Which parameter servers hold which bucket: takes in what servers report and propose and what is
-/// known of their deaths, settles what follows from it, and tells the members.
+/// known of their deaths, settles what follows from it, and tells the replicas.
 /// Threads: one thread at a time.
 /// Source: docs/design/0002-replication.md.
 class Placement {
@@ -35,7 +36,7 @@ class Placement {
   using TimePoint = Clock::TimePoint;
 
   /// The arguments must outlive this.
-  Placement(const JobSettings& settings, JobState& state, Outbox& outbox, Roster& roster);
+  Placement(const JobSettings& settings, JobState& state, Outbox& outbox, ProcessTable& processes);
 
   // What happens. Settle draws the conclusions.
 
@@ -45,7 +46,7 @@ class Placement {
   void OnJoined();
   /// The slot has lost its process, which is no proof that it is dead.
   void OnLost(std::uint32_t slot, TimePoint now);
-  void OnExited(Holder holder);
+  void OnExited(ServerId server);
   /// Nobody can send again what the worker has pushed.
   void OnWorkerLost() { recovery_.ForgetRetained(); }
   void OnStored(std::uint32_t slot, const StoredBuckets& stored);
@@ -53,10 +54,10 @@ class Placement {
   void OnReady(std::uint32_t slot, const BucketsReady& ready);
   void OnProgress(std::uint32_t slot, const ParameterServerProgress& progress);
   void OnDraining(std::uint32_t slot);
-  /// By node: for members that name no zone themselves.
+  /// By node: for replicas that name no zone themselves.
   void SetZones(std::map<std::string, std::string> zones);
 
-  /// Decides take-overs, brings lost buckets back, gives advice. Errors, saying which bucket and
+  /// Decides promotions, brings lost buckets back, gives hints. Errors, saying which bucket and
   /// why: DataLoss when one cannot come back; Aborted when one would come back with
   /// nothing since the newest checkpoint, and the job is better off there.
   absl::Status Settle(TimePoint now);
@@ -89,7 +90,7 @@ class Placement {
   /// As BucketCopies says.
   [[nodiscard]] bool IsComplete(TimePoint now) const { return copies_.IsComplete(now); }
   [[nodiscard]] bool HasAllCopies() const { return copies_.HasAllCopies(); }
-  [[nodiscard]] std::size_t LiveCopiesOf(std::uint32_t bucket) const {
+  [[nodiscard]] std::size_t LiveCopiesOf(BucketId bucket) const {
     return copies_.LiveCopiesOf(bucket);
   }
   [[nodiscard]] bool NeedsDiskOf(std::uint32_t slot) const { return copies_.NeedsDiskOf(slot); }
@@ -111,20 +112,20 @@ class Placement {
   }
 
  private:
-  void OnServing(Holder holder, const BucketState& state);
-  void ServeAgain(std::uint32_t bucket, const BucketState& state, bool restored);
-  void DecideTakeovers(TimePoint now);
-  void Plan(const std::vector<Spread::Server>& servers, TimePoint now);
+  void OnServing(ServerId server, const BucketState& state);
+  void ServeAgain(BucketId bucket, const BucketState& state, bool restored);
+  void DecidePromotions(TimePoint now);
+  void Plan(const std::vector<Balancer::Server>& servers, TimePoint now);
 
   const JobSettings& settings_;
   JobState& state_;
   Outbox& outbox_;
 
   Configurations configurations_;
-  Deaths deaths_;
-  Takeovers takeovers_;
+  DeadServers dead_servers_;
+  Promotions promotions_;
   Failovers failovers_;
-  const Spread spread_;
+  const Balancer balancer_;
   ParameterServers servers_;
   BucketCopies copies_;
   CheckpointRollback rollback_;

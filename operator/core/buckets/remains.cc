@@ -39,7 +39,7 @@ std::string WhyBackToCheckpoint(const JobState& state, const Restores::Sources& 
 }
 
 bool CheckpointHasMore(const JobState& state,
-                       std::uint32_t bucket,
+                       BucketId bucket,
                        const std::optional<Restores::Source>& disk) {
   if (state.checkpoint.buckets.empty() || !EndedWithCheckpoint(state)) {
     return false;
@@ -49,13 +49,13 @@ bool CheckpointHasMore(const JobState& state,
 }
 
 bool HasNothingSinceCheckpoint(const JobState& state,
-                               std::uint32_t bucket,
+                               BucketId bucket,
                                const Restores::Source& disk) {
   if (state.checkpoint.buckets.empty() || disk.snapshot != 0) {
     return false;
   }
   const CheckpointBucket& kept = state.checkpoint.buckets[bucket];
-  const Bucket& record = state.buckets[bucket];
+  const Configuration& record = state.buckets[bucket];
   const bool came_from_it =
       record.restored_snapshot == state.checkpoint.snapshot && disk.generation == record.generation;
   return (disk.generation <= kept.generation || came_from_it) && disk.updates <= kept.updates;

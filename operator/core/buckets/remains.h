@@ -6,6 +6,7 @@
 
 #include "operator/core/buckets/restores.h"
 #include "operator/core/state/state.h"
+#include "services/common/base/ids.h"
 
 namespace adamant::controller {
 
@@ -22,13 +23,13 @@ namespace adamant::controller {
 /// is in the same buckets, as it went on since. What was restored from less since the checkpoint
 /// goes on from there.
 [[nodiscard]] bool CheckpointHasMore(const JobState& state,
-                                     std::uint32_t bucket,
+                                     BucketId bucket,
                                      const std::optional<Restores::Source>& disk);
 
 /// The disk, the best there is of the bucket, has no update that the checkpoint lacks. Not so where
 /// it went on from less since the checkpoint.
 [[nodiscard]] bool HasNothingSinceCheckpoint(const JobState& state,
-                                             std::uint32_t bucket,
+                                             BucketId bucket,
                                              const Restores::Source& disk);
 
 }  // namespace adamant::controller

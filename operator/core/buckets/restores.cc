@@ -8,7 +8,7 @@
 
 namespace adamant::controller {
 
-void Restores::OnStored(Holder from, const StoredBuckets& stored) {
+void Restores::OnStored(ServerId from, const StoredBuckets& stored) {
   Report report{.from = from, .previous = stored.previous_incarnation, .buckets = {}};
   for (const StoredBucket& bucket : stored.buckets) {
     report.buckets.insert_or_assign(bucket.bucket, bucket);
@@ -16,75 +16,76 @@ void Restores::OnStored(Holder from, const StoredBuckets& stored) {
   reports_.insert_or_assign(from.slot, std::move(report));
 }
 
-bool Restores::HasLostDisk(Holder holder) const {
-  const auto report = reports_.find(holder.slot);
-  return report != reports_.end() && report->second.from.incarnation > holder.incarnation &&
+bool Restores::HasLostDisk(ServerId server) const {
+  const auto report = reports_.find(server.slot);
+  return report != reports_.end() && report->second.from.incarnation > server.incarnation &&
          report->second.previous == 0;
 }
 
-void Restores::Touch(std::uint32_t bucket, Holder holder) {
-  const auto report = reports_.find(holder.slot);
-  if (report != reports_.end() && report->second.from == holder) {
+void Restores::Touch(BucketId bucket, ServerId server) {
+  const auto report = reports_.find(server.slot);
+  if (report != reports_.end() && report->second.from == server) {
     report->second.buckets.erase(bucket);
   }
 }
 
-void Restores::Reject(std::uint32_t bucket, Holder holder, const std::string& why) {
-  Report& report = reports_[holder.slot];
-  report.from = holder;
+void Restores::Reject(BucketId bucket, ServerId server, const std::string& why) {
+  Report& report = reports_[server.slot];
+  report.from = server;
   report.buckets.insert_or_assign(bucket,
                                   StoredBucket{.bucket = bucket, .complete = false, .detail = why});
 }
 
-void Restores::OnLost(std::uint32_t bucket, const Bucket& record, TimePoint now) {
+void Restores::OnLost(BucketId bucket, const Configuration& record, TimePoint now) {
   const auto [known, first] = losses_.try_emplace(bucket);
   Loss& loss = known->second;
   if (first) {
-    loss.members = record.members;
+    loss.replicas = record.replicas;
     loss.generation = record.generation;
     loss.oldest = record.restored_snapshot != 0 ? record.generation : 0;
   }
-  if (loss.epoch != record.epoch) {
-    loss.epoch = record.epoch;
+  if (loss.configuration_version != record.version) {
+    loss.configuration_version = record.version;
     loss.since = std::max(loss.since, now);
-    loss.awaited.insert(loss.awaited.end(), record.members.begin(), record.members.end());
+    loss.awaited.insert(loss.awaited.end(), record.replicas.begin(), record.replicas.end());
   }
 }
 
-// What this member, which lives, or a later process in its slot has reported; nullptr: nothing yet.
-const Restores::Report* Restores::ReportAfter(Holder member) const {
-  const auto report = reports_.find(member.slot);
-  return report != reports_.end() && report->second.from.incarnation >= member.incarnation
+// What this replica, which lives, or a later process in its slot has reported; nullptr: nothing
+// yet.
+const Restores::Report* Restores::ReportAfter(ServerId replica) const {
+  const auto report = reports_.find(replica.slot);
+  return report != reports_.end() && report->second.from.incarnation >= replica.incarnation
              ? &report->second
              : nullptr;
 }
 
-// Its folder was that of one of the last members.
-bool Restores::WasMember(const Report& report, const Loss& loss) {
-  return std::any_of(loss.members.begin(), loss.members.end(), [&](const Holder& member) {
-    return member.slot == report.from.slot && report.previous >= member.incarnation;
+// Its folder was that of one of the last replicas.
+bool Restores::WasReplica(const Report& report, const Loss& loss) {
+  return std::any_of(loss.replicas.begin(), loss.replicas.end(), [&](const ServerId& replica) {
+    return replica.slot == report.from.slot && report.previous >= replica.incarnation;
   });
 }
 
-absl::StatusOr<std::optional<Restores::Source>> Restores::Choose(std::uint32_t bucket,
+absl::StatusOr<std::optional<Restores::Source>> Restores::Choose(BucketId bucket,
                                                                  const Load& load,
                                                                  TimePoint now) const {
   const Loss& loss = losses_.at(bucket);
-  const auto reported = [&](const Holder& member) { return ReportAfter(member) != nullptr; };
+  const auto reported = [&](const ServerId& replica) { return ReportAfter(replica) != nullptr; };
   const bool all_reported = std::ranges::all_of(loss.awaited, reported);
   if (!all_reported && IsWaiting(bucket, now)) {
     return std::optional<Source>();
   }
-  // Who has come back as a later generation may have served it. Else the last members have
+  // Who has come back as a later generation may have served it. Else the last replicas have
   // everything but what they had not flushed; with a log, what they have logged comes first.
   const auto rank = [&](const Report& report, const StoredBucket& has) {
     const bool later = has.generation > loss.generation;
-    const bool member = WasMember(report, loss);
-    const bool log = logged_ && member;
+    const bool replica = WasReplica(report, loss);
+    const bool log = logged_ && replica;
     return std::make_tuple(later,
-                           member,
+                           replica,
                            has.generation,
-                           log ? has.log_epoch : 0,
+                           log ? has.log_version : ConfigurationVersion(0),
                            log ? has.log_lsn : 0,
                            has.updates,
                            -std::int64_t{load.primaries[report.from.slot]});
@@ -103,7 +104,7 @@ absl::StatusOr<std::optional<Restores::Source>> Restores::Choose(std::uint32_t b
   if (best != nullptr) {
     const StoredBucket& stored = best->buckets.at(bucket);
     return std::optional(
-        Source{.holder = best->from, .updates = stored.updates, .generation = stored.generation});
+        Source{.server = best->from, .updates = stored.updates, .generation = stored.generation});
   }
   if (!all_reported) {
     return std::optional<Source>();
@@ -111,18 +112,18 @@ absl::StatusOr<std::optional<Restores::Source>> Restores::Choose(std::uint32_t b
   return NobodyHas(bucket, loss);
 }
 
-absl::Status Restores::NobodyHas(std::uint32_t bucket, const Loss& loss) const {
+absl::Status Restores::NobodyHas(BucketId bucket, const Loss& loss) const {
   std::string message = "bucket " + std::to_string(bucket) +
                         " is lost: the servers that held it have ended, and no disk has all of it";
   std::vector<std::pair<std::string, std::string>> disks;  // what they have, and whose
-  for (const Holder& member : loss.members) {
-    const auto& buckets = ReportAfter(member)->buckets;
+  for (const ServerId& replica : loss.replicas) {
+    const auto& buckets = ReportAfter(replica)->buckets;
     const auto stored = buckets.find(bucket);
     const std::string what = stored == buckets.end() ? "nothing is stored"
                              : stored->second.complete
                                  ? "what is stored is older than the last rollback"
                                  : stored->second.detail;
-    const std::string name = ToString(MemberId{Role::kParameterServer, member.slot});
+    const std::string name = ToString(SlotId{Role::kParameterServer, replica.slot});
     const auto same = std::ranges::find(disks, what, &std::pair<std::string, std::string>::first);
     if (same == disks.end()) {
       disks.emplace_back(what, name);
@@ -139,7 +140,7 @@ absl::Status Restores::NobodyHas(std::uint32_t bucket, const Loss& loss) const {
 std::optional<Restores::TimePoint> Restores::NextTimer(TimePoint now) const {
   std::optional<TimePoint> next;
   for (const auto& [bucket, loss] : losses_) {
-    const TimePoint until = loss.since + kPatience;
+    const TimePoint until = loss.since + kTimeout;
     if (until > now && (!next || until < *next)) {
       next = until;
     }

@@ -11,45 +11,46 @@
 #include "operator/core/buckets/configurations.h"
 #include "operator/core/state/messages.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 
 namespace adamant::controller {
 
-/// Finds the disk from which a bucket comes back whose members are all dead. What a server reported
-/// of its disk when it started counts until the server begins to hold or to learn the bucket.
-/// Threads: one thread at a time.
+/// Finds the disk from which a bucket comes back whose replicas are all dead. What a server
+/// reported of its disk when it started counts until the server begins to hold or to learn the
+/// bucket. Threads: one thread at a time.
 class Restores {
  public:
   using TimePoint = Clock::TimePoint;
 
-  /// After this time a bucket comes back without those of its last members that have not reported.
-  static constexpr std::chrono::milliseconds kPatience{60'000};
+  /// After this time a bucket comes back without those of its last replicas that have not reported.
+  static constexpr std::chrono::milliseconds kTimeout{60'000};
 
-  /// `logged`: members acknowledge only what is in their log on disk, so that each has it all.
+  /// `logged`: replicas acknowledge only what is in their log on disk, so that each has it all.
   explicit Restores(bool logged) : logged_(logged) {}
 
   /// What the disk of this process holds.
-  void OnStored(Holder from, const StoredBuckets& stored);
+  void OnStored(ServerId from, const StoredBuckets& stored);
 
   /// The process has gone. Call it before the death of a process is a reason to choose.
   void Forget(std::uint32_t slot) { reports_.erase(slot); }
 
   /// A later process of its slot has a disk that nobody of the slot had opened: its own is left, or
   /// deleted.
-  [[nodiscard]] bool HasLostDisk(Holder holder) const;
+  [[nodiscard]] bool HasLostDisk(ServerId server) const;
 
   /// It begins to hold or learn the bucket.
-  void Touch(std::uint32_t bucket, Holder holder);
+  void Touch(BucketId bucket, ServerId server);
 
   /// A living server does not have the bucket, whatever it reported.
-  void Reject(std::uint32_t bucket, Holder holder, const std::string& why);
+  void Reject(BucketId bucket, ServerId server, const std::string& why);
 
-  /// The record's members are lost. Remembers those who were lost first, until one serves: who was
+  /// The record's replicas are lost. Remembers those who were lost first, until one serves: who was
   /// chosen since may have served and ended before a word of it came.
-  void OnLost(std::uint32_t bucket, const Bucket& record, TimePoint now);
-  void OnServed(std::uint32_t bucket) { losses_.erase(bucket); }
+  void OnLost(BucketId bucket, const Configuration& record, TimePoint now);
+  void OnServed(BucketId bucket) { losses_.erase(bucket); }
 
   struct Source {
-    Holder holder{};
+    ServerId server{};
     std::uint64_t updates = 0;     ///< that its disk holds outside of its log
     std::uint64_t generation = 0;  ///< likewise
     std::uint64_t snapshot = 0;    ///< that it comes back from; 0: from what is live
@@ -59,13 +60,13 @@ class Restores {
   /// Who is to serve the lost bucket; of those who have as much, who is primary of the fewest.
   /// nullopt: it is not known yet. Error: DataLoss when there is nobody who could, and everybody is
   /// known; says what each has.
-  [[nodiscard]] absl::StatusOr<std::optional<Source>> Choose(std::uint32_t bucket,
+  [[nodiscard]] absl::StatusOr<std::optional<Source>> Choose(BucketId bucket,
                                                              const Load& load,
                                                              TimePoint now) const;
 
   /// Who may have more of the lost bucket is still waited for.
-  [[nodiscard]] bool IsWaiting(std::uint32_t bucket, TimePoint now) const {
-    return now < losses_.at(bucket).since + kPatience;
+  [[nodiscard]] bool IsWaiting(BucketId bucket, TimePoint now) const {
+    return now < losses_.at(bucket).since + kTimeout;
   }
 
   /// When Choose and IsWaiting may say something else without another report.
@@ -73,22 +74,22 @@ class Restores {
 
  private:
   struct Report {
-    Holder from;
+    ServerId from;
     std::uint64_t previous = 0;
     std::map<std::uint32_t, StoredBucket> buckets;
   };
   struct Loss {
-    TimePoint since{};             // of the last of these records
-    std::uint64_t epoch = 0;       // likewise
-    std::vector<Holder> awaited;   // members of any
-    std::vector<Holder> members;   // of the first: the last that are known to have served
-    std::uint64_t generation = 0;  // likewise
-    std::uint64_t oldest = 0;      // generation: what is older was given up for a snapshot
+    TimePoint since{};                               // of the last of these records
+    ConfigurationVersion configuration_version = 0;  // likewise
+    std::vector<ServerId> awaited;                   // replicas of any
+    std::vector<ServerId> replicas;  // of the first: the last that are known to have served
+    std::uint64_t generation = 0;    // likewise
+    std::uint64_t oldest = 0;        // generation: what is older was given up for a snapshot
   };
 
-  [[nodiscard]] const Report* ReportAfter(Holder member) const;
-  [[nodiscard]] static bool WasMember(const Report& report, const Loss& loss);
-  [[nodiscard]] absl::Status NobodyHas(std::uint32_t bucket, const Loss& loss) const;
+  [[nodiscard]] const Report* ReportAfter(ServerId replica) const;
+  [[nodiscard]] static bool WasReplica(const Report& report, const Loss& loss);
+  [[nodiscard]] absl::Status NobodyHas(BucketId bucket, const Loss& loss) const;
 
   const bool logged_;
   std::map<std::uint32_t, Report> reports_;  // by slot

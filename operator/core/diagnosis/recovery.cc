@@ -83,11 +83,11 @@ void KeepFirst(JobState& state) {
   KeepNewest(state, 1, 0);
 }
 
-void KeepNewest(JobState& state, std::uint64_t epoch, std::uint64_t counted) {
+void KeepNewest(JobState& state, DataEpoch epoch, std::uint64_t counted) {
   state.recovery.newest = ModelOf(state, epoch, counted);
 }
 
-KeptModel ModelOf(const JobState& state, std::uint64_t epoch, std::uint64_t counted) {
+KeptModel ModelOf(const JobState& state, DataEpoch epoch, std::uint64_t counted) {
   return {.checkpoint = state.checkpoint,
           .epoch = epoch,
           .top1 = state.accuracy,

@@ -6,6 +6,7 @@
 
 #include "operator/core/state/actions.h"
 #include "operator/core/state/state.h"
+#include "services/common/base/ids.h"
 
 /// What a job's state becomes when training diverges, or parameters are lost of which only
 /// checkpoints are stored (JobState::recovery). Parameters, optimiser state, deduplication tables
@@ -18,7 +19,7 @@ namespace adamant::controller {
 void KeepFirst(JobState& state);
 
 /// What the state's checkpoint holds, as it is when `epoch` has been open for `counted` examples.
-[[nodiscard]] KeptModel ModelOf(const JobState& state, std::uint64_t epoch, std::uint64_t counted);
+[[nodiscard]] KeptModel ModelOf(const JobState& state, DataEpoch epoch, std::uint64_t counted);
 
 /// From now on the job goes back to `model`, which was found healthy.
 void KeepHealthy(JobState& state, KeptModel model);
@@ -34,7 +35,7 @@ void KeepHealthy(JobState& state, KeptModel model);
 
 /// The state's checkpoint is new; it is of a model as it is when `epoch` has been open for
 /// `counted` examples.
-void KeepNewest(JobState& state, std::uint64_t epoch, std::uint64_t counted);
+void KeepNewest(JobState& state, DataEpoch epoch, std::uint64_t counted);
 
 /// What users find of the checkpoint.
 [[nodiscard]] WriteManifest ManifestOf(const JobState& state);

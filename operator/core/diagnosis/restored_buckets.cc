@@ -35,7 +35,7 @@ std::string KnownLosses(std::size_t less, std::uint64_t updates) {
 
 }  // namespace
 
-void RestoredBuckets::Add(std::uint32_t bucket, MemberId server, std::uint64_t lost) {
+void RestoredBuckets::Add(BucketId bucket, SlotId server, std::uint64_t lost) {
   buckets_.insert(bucket);
   if (lost > 0) {
     outbox_.Tell(Note::Kind::kRestored,
@@ -53,7 +53,7 @@ void RestoredBuckets::TellTogether(bool at_checkpoint) {
   const std::uint64_t updates = std::exchange(updates_, 0);
   std::size_t whole = 0;
   std::size_t all = 0;
-  for (std::uint32_t bucket = 0; bucket < state_.buckets.size(); ++bucket) {
+  for (BucketId bucket = 0; bucket < state_.buckets.size(); ++bucket) {
     const bool whole_again = buckets.contains(bucket) && !less.contains(bucket);
     all += HoldsParameters(bucket) ? 1 : 0;
     whole += HoldsParameters(bucket) && whole_again ? 1 : 0;

@@ -6,6 +6,7 @@
 
 #include "operator/core/state/actions.h"
 #include "operator/core/state/state.h"
+#include "services/common/base/ids.h"
 
 namespace adamant::controller {
 
@@ -25,7 +26,7 @@ class RestoredBuckets {
   void OnJobBegun() { ended_in_order_ = false; }
 
   /// The bucket came back on this server. `lost`: updates that this rolls back, as far as is known.
-  void Add(std::uint32_t bucket, MemberId server, std::uint64_t lost);
+  void Add(BucketId bucket, SlotId server, std::uint64_t lost);
 
   /// All that were lost are back: tells of those that came back without a loss that is known (a
   /// controller that died has forgotten the last counts), and forgets all. `at_checkpoint`: they

@@ -23,7 +23,7 @@ void AddGrowth(const std::vector<std::uint64_t>& now,
 
 }  // namespace
 
-void TrainingMeter::StartEpoch(std::uint64_t epoch) {
+void TrainingMeter::StartEpoch(DataEpoch epoch) {
   before_ = OverAllEpochs();
   is_first_ = epoch_ == 0;
   if (is_first_) {
@@ -36,7 +36,7 @@ void TrainingMeter::StartEpoch(std::uint64_t epoch) {
   sum_ = {};
 }
 
-void TrainingMeter::OnRejoined(std::uint32_t slot, std::uint64_t incarnation) {
+void TrainingMeter::OnRejoined(std::uint32_t slot, Incarnation incarnation) {
   WorkerTotals& totals = workers_[slot];
   if (totals.incarnation != incarnation) {
     totals = {.incarnation = incarnation, .last = {}, .next_is_of_before = true};
@@ -50,7 +50,7 @@ void TrainingMeter::OnUnattended() {
 }
 
 void TrainingMeter::OnWorker(std::uint32_t slot,
-                             std::uint64_t incarnation,
+                             Incarnation incarnation,
                              const WorkerProgress& progress,
                              TimePoint now) {
   WorkerTotals& totals = workers_[slot];

@@ -10,6 +10,7 @@
 #include "operator/core/state/messages.h"
 #include "operator/core/state/state.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 
 namespace adamant::controller {
 
@@ -39,22 +40,22 @@ class TrainingMeter {
   };
 
   /// Forgets what was counted of the last epoch. The first one may have been begun before.
-  void StartEpoch(std::uint64_t epoch);
+  void StartEpoch(DataEpoch epoch);
 
   /// The worker was known to an earlier controller: what it says first it did before.
-  void OnRejoined(std::uint32_t slot, std::uint64_t incarnation);
+  void OnRejoined(std::uint32_t slot, Incarnation incarnation);
 
   /// Epochs have ended while this did not look on: what workers say next is of these. Of all that
   /// only updates that were lost are counted.
   void OnUnattended();
 
   void OnWorker(std::uint32_t slot,
-                std::uint64_t incarnation,
+                Incarnation incarnation,
                 const WorkerProgress& progress,
                 TimePoint now);
   void OnDataServer(std::uint32_t slot, const DataServerProgress& progress, TimePoint now);
 
-  /// The data server no longer deals anything.
+  /// The data server no longer dispatches anything.
   void OnDataServerLost(std::uint32_t slot) { parts_.erase(slot); }
 
   /// Writes what workers did in this epoch into a row, but for the updates that were lost.
@@ -92,7 +93,7 @@ class TrainingMeter {
 
  private:
   struct WorkerTotals {
-    std::uint64_t incarnation = 0;
+    Incarnation incarnation = 0;
     WorkerProgress last;
     bool next_is_of_before = false;
   };
@@ -107,7 +108,7 @@ class TrainingMeter {
   std::map<std::uint32_t, WorkerTotals> workers_;
   std::map<std::uint32_t, DataServerProgress> parts_;
   std::set<std::uint32_t> heard_;  // data servers
-  std::uint64_t epoch_ = 0;
+  DataEpoch epoch_ = 0;
   bool is_first_ = false;
   std::uint64_t counted_ = 0;
   std::uint64_t counted_before_ = 0;  // of it: before this looked on

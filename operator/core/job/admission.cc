@@ -11,11 +11,11 @@ void Admission::OnJoin(ConnectionId connection, const Join& join, Clock::TimePoi
     outbox_.Add(CloseConnection{connection});
     return;
   }
-  const Roster::Joined joined = roster_.OnJoin(connection, join, now);
-  if (joined == Roster::Joined::kRefused) {
+  const ProcessTable::Joined joined = processes_.OnJoin(connection, join, now);
+  if (joined == ProcessTable::Joined::kRefused) {
     return;
   }
-  if (joined == Roster::Joined::kReplaced) {
+  if (joined == ProcessTable::Joined::kReplaced) {
     training_.OnLost(join.id, now);
   }
   SendWelcome(join.id);
@@ -23,7 +23,7 @@ void Admission::OnJoin(ConnectionId connection, const Join& join, Clock::TimePoi
 }
 
 bool Admission::TurnsAway(ConnectionId connection, const Join& join, Clock::TimePoint now) {
-  if (join.generation > (roster_.Has(join.id) ? roster_.GenerationOf(join.id) : 0)) {
+  if (join.generation > (processes_.Has(join.id) ? processes_.GenerationOf(join.id) : 0)) {
     // Another controller has started it, and replaced this one, which must not even stop it.
     return true;
   }
@@ -37,25 +37,25 @@ bool Admission::TurnsAway(ConnectionId connection, const Join& join, Clock::Time
   }
   if (join.id.role != Role::kDataServer && TrainingExamples(settings_, state_) == 0) {
     // It asks again until it can be told how long the job is.
-    roster_.OnWaiting({{{.id = join.id, .generation = join.generation}}}, now);
+    processes_.OnWaiting({{{.id = join.id, .generation = join.generation}}}, now);
     return true;
   }
   return false;
 }
 
-void Admission::SendWelcome(MemberId id) {
+void Admission::SendWelcome(SlotId id) {
   const std::vector<DataFile> files =
       id.role == Role::kDataServer ? data_.Binding() : std::vector<DataFile>{};
-  roster_.SendTo(id,
-                 Welcome{.term = state_.term,
-                         .incarnation = roster_.IncarnationOf(id),
-                         .job_uid = state_.job_uid,
-                         .training_examples = TrainingExamples(settings_, state_),
-                         .rate_factor = state_.recovery.rate_factor,
-                         .layer_factors = LayerFactors(state_.recovery),
-                         .attempt = state_.recovery.attempt,
-                         .schedule_epochs = state_.schedule_epochs,
-                         .data_files = files});
+  processes_.SendTo(id,
+                    Welcome{.term = state_.term,
+                            .incarnation = processes_.IncarnationOf(id),
+                            .job_uid = state_.job_uid,
+                            .training_examples = TrainingExamples(settings_, state_),
+                            .rate_factor = state_.recovery.rate_factor,
+                            .layer_factors = LayerFactors(state_.recovery),
+                            .attempt = state_.recovery.attempt,
+                            .schedule_epochs = state_.schedule_epochs,
+                            .data_files = files});
 }
 
 }  // namespace adamant::controller

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "operator/core/processes/roster.h"
+#include "operator/core/processes/process_table.h"
 #include "operator/core/state/actions.h"
 #include "operator/core/state/messages.h"
 #include "operator/core/state/state.h"
@@ -17,13 +17,13 @@ class Admission {
   Admission(const JobSettings& settings,
             const JobState& state,
             Outbox& outbox,
-            Roster& roster,
+            ProcessTable& processes,
             const DataReports& data,
             TrainingRun& training)
       : settings_(settings),
         state_(state),
         outbox_(outbox),
-        roster_(roster),
+        processes_(processes),
         data_(data),
         training_(training) {}
 
@@ -31,12 +31,12 @@ class Admission {
 
  private:
   [[nodiscard]] bool TurnsAway(ConnectionId connection, const Join& join, Clock::TimePoint now);
-  void SendWelcome(MemberId id);
+  void SendWelcome(SlotId id);
 
   const JobSettings& settings_;
   const JobState& state_;
   Outbox& outbox_;
-  Roster& roster_;
+  ProcessTable& processes_;
   const DataReports& data_;
   TrainingRun& training_;
 };

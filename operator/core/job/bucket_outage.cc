@@ -37,7 +37,7 @@ void BucketOutage::TellIn(JobReport& report, Clock::TimePoint now, WallTime wall
   if (!begin_) {
     begin_ = {.at = now, .wall = wall};
   }
-  if (now - begin_->at >= kPatience && report.message.empty()) {
+  if (now - begin_->at >= kTimeout && report.message.empty()) {
     report.message = std::to_string(unserved) + " of " + std::to_string(report.buckets.size()) +
                      (unserved == 1 ? " buckets has" : " buckets have") +
                      " too few live copies to take updates since " + TimeText(begin_->wall) + " (" +

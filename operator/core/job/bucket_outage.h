@@ -15,7 +15,7 @@ class BucketOutage {
  public:
   using WallTime = std::chrono::system_clock::time_point;
 
-  static constexpr std::chrono::seconds kPatience{3};  ///< take-overs are quicker
+  static constexpr std::chrono::seconds kTimeout{3};  ///< promotions are quicker
 
   /// A report of now; its message, where it has none, says so. `wall`: now, as users read it.
   void TellIn(JobReport& report, Clock::TimePoint now, WallTime wall);

@@ -22,36 +22,36 @@ Loss LossOf(const ProcessExited& event, bool has_run) {
 }  // namespace
 
 void Departures::OnExited(const ProcessExited& event, TimePoint now) {
-  if (!roster_.Has(event.id)) {
+  if (!processes_.Has(event.id)) {
     return;
   }
-  Roster::Slot& slot = roster_.At(event.id);
-  const bool current = event.generation == roster_.GenerationOf(event.id);
+  ProcessTable::Slot& slot = processes_.At(event.id);
+  const bool current = event.generation == processes_.GenerationOf(event.id);
   const bool news = current && !slot.exited;  // it may be repeated
-  const std::uint64_t incarnation = roster_.OnExited(slot, event.generation);
+  const Incarnation incarnation = processes_.OnExited(slot, event.generation);
   if (event.id.role == Role::kParameterServer && incarnation != 0 && event.proved) {
     placement_.OnExited({.slot = event.id.slot, .incarnation = incarnation});
   }
   if (news) {
     LeaveVolume(event);
   }
-  if (!current || slot.liveness == Roster::Liveness::kAbsent) {
+  if (!current || slot.liveness == ProcessTable::Liveness::kAbsent) {
     return;
   }
   if (outcome_.IsDecided()) {
-    return roster_.Retire(slot);
+    return processes_.Retire(slot);
   }
   if (slot.leaving) {
     return OnLeft(slot, now);
   }
-  if (slot.liveness != Roster::Liveness::kWaiting) {
-    Lose(slot, LossOf(event, slot.has_run), now);
+  if (slot.liveness != ProcessTable::Liveness::kWaiting) {
+    MarkLost(slot, LossOf(event, slot.has_run), now);
   } else if (slot.loss && event.cause == LossCause::kNodeLost) {  // why it was silent
     slot.loss = Loss{
         .how = event.how, .cause = event.cause, .reason = event.reason, .intended = event.moves};
   }
   if (slot.loss && !outcome_.IsDecided()) {
-    outcome_.FailOnLoss(roster_.Conclude(slot));
+    outcome_.FailOnLoss(processes_.DecideRestart(slot));
   }
 }
 
@@ -67,49 +67,49 @@ void Departures::LeaveVolume(const ProcessExited& event) {
   const bool leaves = may_leave && !outcome_.IsDecided() && !state_.recovery.going_back &&
                       !placement_.NeedsDiskOf(event.id.slot);
   if (leaves || event.volume_deleted) {
-    roster_.TakeNewVolume(event.id);
+    processes_.TakeNewVolume(event.id);
   }
 }
 
 void Departures::LoseSilent(TimePoint now) {
   while (!outcome_.IsDecided()) {
-    Roster::Slot* silent = roster_.FindSilent(now);
+    ProcessTable::Slot* silent = processes_.FindSilent(now);
     if (silent == nullptr) {
       return;
     }
-    roster_.Kill(*silent);
+    processes_.Kill(*silent);
     if (silent->leaving) {
       OnLeft(*silent, now);
       continue;
     }
-    const bool joined = silent->liveness == Roster::Liveness::kRunning;
-    Lose(*silent,
-         {.how = joined ? "was silent for " + SecondsText(settings_.silence_timeout)
-                        : "did not join within " + SecondsText(settings_.join_timeout),
-          .reason = LossReason::kUnresponsive},
-         now);
+    const bool joined = silent->liveness == ProcessTable::Liveness::kRunning;
+    MarkLost(*silent,
+             {.how = joined ? "was silent for " + SecondsText(settings_.silence_timeout)
+                            : "did not join within " + SecondsText(settings_.join_timeout),
+              .reason = LossReason::kUnresponsive},
+             now);
   }
 }
 
-void Departures::LoseIfHung(Roster::Slot& slot, double busy_seconds, TimePoint now) {
+void Departures::LoseIfHung(ProcessTable::Slot& slot, double busy_seconds, TimePoint now) {
   if (slot.leaving || std::chrono::duration<double>(busy_seconds) < settings_.hang_timeout) {
     return;
   }
-  roster_.Kill(slot);
-  Lose(slot,
-       {.how = "made no progress for " + SecondsText(settings_.hang_timeout),
-        .reason = LossReason::kUnresponsive},
-       now);
+  processes_.Kill(slot);
+  MarkLost(slot,
+           {.how = "made no progress for " + SecondsText(settings_.hang_timeout),
+            .reason = LossReason::kUnresponsive},
+           now);
 }
 
-void Departures::Lose(Roster::Slot& slot, Loss loss, TimePoint now) {
-  roster_.Lose(slot, std::move(loss), now);
+void Departures::MarkLost(ProcessTable::Slot& slot, Loss loss, TimePoint now) {
+  processes_.MarkLost(slot, std::move(loss), now);
   training_.OnLost(slot.id, now);
   training_.PublishMembers(now);
 }
 
-void Departures::OnLeft(Roster::Slot& slot, TimePoint now) {
-  roster_.OnLeft(slot, now);
+void Departures::OnLeft(ProcessTable::Slot& slot, TimePoint now) {
+  processes_.OnLeft(slot, now);
   training_.OnLost(slot.id, now);
   training_.PublishMembers(now);
 }

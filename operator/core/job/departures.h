@@ -3,7 +3,7 @@
 #include <string>
 
 #include "operator/core/buckets/placement.h"
-#include "operator/core/processes/roster.h"
+#include "operator/core/processes/process_table.h"
 #include "operator/core/state/actions.h"
 #include "operator/core/state/outcome.h"
 #include "operator/core/state/state.h"
@@ -21,13 +21,13 @@ class Departures {
   /// The arguments must outlive this.
   Departures(const JobSettings& settings,
              const JobState& state,
-             Roster& roster,
+             ProcessTable& processes,
              Placement& placement,
              TrainingRun& training,
              Outcome& outcome)
       : settings_(settings),
         state_(state),
-        roster_(roster),
+        processes_(processes),
         placement_(placement),
         training_(training),
         outcome_(outcome) {}
@@ -38,18 +38,18 @@ class Departures {
   void LoseSilent(TimePoint now);
 
   /// Ends it if it has been busy with one thing for too long.
-  void LoseIfHung(Roster::Slot& slot, double busy_seconds, TimePoint now);
+  void LoseIfHung(ProcessTable::Slot& slot, double busy_seconds, TimePoint now);
 
  private:
   void LeaveVolume(const ProcessExited& event);
-  void Lose(Roster::Slot& slot, Loss loss, TimePoint now);
+  void MarkLost(ProcessTable::Slot& slot, Loss loss, TimePoint now);
 
   /// A worker that was one too many has ended.
-  void OnLeft(Roster::Slot& slot, TimePoint now);
+  void OnLeft(ProcessTable::Slot& slot, TimePoint now);
 
   const JobSettings& settings_;
   const JobState& state_;
-  Roster& roster_;
+  ProcessTable& processes_;
   Placement& placement_;
   TrainingRun& training_;
   Outcome& outcome_;

@@ -9,9 +9,9 @@ namespace {
 // As far as records name them.
 std::size_t ServersOf(const JobState& state) {
   std::size_t servers = 0;
-  for (const Bucket& bucket : state.buckets) {
-    for (const Holder& member : bucket.members) {
-      servers = std::max(servers, std::size_t{member.slot} + 1);
+  for (const Configuration& bucket : state.buckets) {
+    for (const ServerId& replica : bucket.replicas) {
+      servers = std::max(servers, std::size_t{replica.slot} + 1);
     }
   }
   return servers;

@@ -37,18 +37,18 @@ JobController::JobController(JobSettings settings, JobState state)
     : settings_(std::move(settings)),
       state_(std::move(state)),
       outcome_(state_, outbox_),
-      roster_(settings_, state_, outbox_),
-      placement_(settings_, state_, outbox_, roster_),
-      data_reports_(settings_, state_, outbox_, roster_, outcome_),
-      training_(settings_, state_, outbox_, roster_, placement_, outcome_),
-      server_reports_(roster_, placement_, training_, outcome_),
-      admission_(settings_, state_, outbox_, roster_, data_reports_, training_),
-      departures_(settings_, state_, roster_, placement_, training_, outcome_),
+      processes_(settings_, state_, outbox_),
+      placement_(settings_, state_, outbox_, processes_),
+      data_reports_(settings_, state_, outbox_, processes_, outcome_),
+      training_(settings_, state_, outbox_, processes_, placement_, outcome_),
+      server_reports_(processes_, placement_, training_, outcome_),
+      admission_(settings_, state_, outbox_, processes_, data_reports_, training_),
+      departures_(settings_, state_, processes_, placement_, training_, outcome_),
       suspension_(settings_, state_, training_, outcome_),
-      start_deadline_(settings_, state_, outbox_, roster_, outcome_),
+      start_deadline_(settings_, state_, outbox_, processes_, outcome_),
       deadlines_(settings_, state_),
-      lead_out_(settings_, roster_, outbox_),
-      reporter_(settings_, state_, roster_, placement_, training_.meter(), training_.alarms()),
+      shutdown_(settings_, processes_, outbox_),
+      reporter_(settings_, state_, processes_, placement_, training_.meter(), training_.alarms()),
       active_time_(state_) {}
 
 // --- The beginning
@@ -76,7 +76,7 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
   BeginTerm(survivors);
   // What was lost before a job ended counts no more when it resumes.
   const absl::Status judged =
-      had_ended ? absl::OkStatus() : roster_.JudgeGivenUp(survivors.running);
+      had_ended ? absl::OkStatus() : processes_.DecideGivenUp(survivors.running);
   StartRoles(survivors.running, now);
   outcome_.FailOnLoss(judged);
   placement_.Begin(none_lives, in_order, now);
@@ -86,8 +86,8 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
 
 void JobController::EndLeftovers() {
   finished_ = true;
-  for (const Roster::Slot& slot : roster_.slots()) {
-    roster_.Kill(slot);
+  for (const ProcessTable::Slot& slot : processes_.slots()) {
+    processes_.Kill(slot);
   }
   outbox_.Add(Finished{});
 }
@@ -121,11 +121,11 @@ void JobController::StartRoles(const std::vector<StartProcess>& running, TimePoi
   if (state_.recovery.going_back) {
     return training_.GoBack(running, now);
   }
-  roster_.StartRole(Role::kDataServer, running, now);
+  processes_.StartRole(Role::kDataServer, running, now);
   // Else the others could not be told how long the job is.
   if (settings_.starts_together || TrainingExamples(settings_, state_) > 0) {
-    roster_.StartRole(Role::kParameterServer, running, now);
-    roster_.StartRole(Role::kWorker, running, now);
+    processes_.StartRole(Role::kParameterServer, running, now);
+    processes_.StartRole(Role::kWorker, running, now);
   }
 }
 
@@ -146,7 +146,7 @@ std::vector<Action> JobController::Handle(const Event& event, TimePoint now, boo
   }
   active_time_.Advance(now, training_.begun());
   if (wake_at_ && now > *wake_at_ + kHeldUp) {
-    roster_.GrantTime(now);
+    processes_.GrantTime(now);
     training_.OnHeldUp(now);
   }
   const Phase before = state_.phase;
@@ -169,7 +169,7 @@ void JobController::Dispatch(const Event& event, TimePoint now) {
   if (const auto* received = std::get_if<Received>(&event)) {
     OnReceived(*received, now);
   } else if (const auto* gone = std::get_if<Disconnected>(&event)) {
-    roster_.OnDisconnected(gone->connection);
+    processes_.OnDisconnected(gone->connection);
   } else if (const auto* exited = std::get_if<ProcessExited>(&event)) {
     departures_.OnExited(*exited, now);
   } else if (const auto* exported = std::get_if<Exported>(&event)) {
@@ -179,13 +179,13 @@ void JobController::Dispatch(const Event& event, TimePoint now) {
   } else if (const auto* changed = std::get_if<SpecChanged>(&event)) {
     OnSpecChanged(changed->settings, now);
   } else if (const auto* waiting = std::get_if<ProcessesWait>(&event)) {
-    roster_.OnWaiting(waiting->processes, now);
+    processes_.OnWaiting(waiting->processes, now);
     start_deadline_.Explain(waiting->why);
   } else if (const auto* nodes = std::get_if<ZonesKnown>(&event)) {
     placement_.SetZones(nodes->zones);
   } else if (std::holds_alternative<CheckpointRequested>(event)) {
     training_.RequestCheckpoint(now);
-  } else if (const auto* failed = std::get_if<BodyFailed>(&event)) {
+  } else if (const auto* failed = std::get_if<ReconcilerFailed>(&event)) {
     outcome_.End(Phase::kFailed, failed->reason);
   }
 }
@@ -194,16 +194,18 @@ void JobController::OnReceived(const Received& event, TimePoint now) {
   if (const auto* join = std::get_if<Join>(&event.message)) {
     return admission_.OnJoin(event.connection, *join, now);
   }
-  if (Roster::Slot* slot = roster_.Find(event.connection)) {
+  if (ProcessTable::Slot* slot = processes_.Find(event.connection)) {
     if (const auto* loading = std::get_if<Loading>(&event.message)) {
-      return Roster::Loads(*slot, loading->what, now);
+      return ProcessTable::OnLoading(*slot, loading->what, now);
     }
-    roster_.Heard(*slot, now);
+    processes_.OnHeartbeat(*slot, now);
     OnMessage(*slot, event.message, now);
   }
 }
 
-void JobController::OnMessage(Roster::Slot& slot, const MemberMessage& message, TimePoint now) {
+void JobController::OnMessage(ProcessTable::Slot& slot,
+                              const MemberMessage& message,
+                              TimePoint now) {
   if (outcome_.IsDecided()) {
     return;
   }
@@ -220,7 +222,7 @@ void JobController::OnMessage(Roster::Slot& slot, const MemberMessage& message, 
   training_.OnMessage(slot.id, message, now);
 }
 
-void JobController::OnFailure(MemberId from, const Failure& failure, TimePoint now) {
+void JobController::OnFailure(SlotId from, const Failure& failure, TimePoint now) {
   if (failure.diverged) {
     return training_.OnDiverged(failure.message, now);
   }
@@ -233,7 +235,9 @@ void JobController::OnFailure(MemberId from, const Failure& failure, TimePoint n
   }
 }
 
-void JobController::OnHeartbeat(Roster::Slot& slot, const Heartbeat& heartbeat, TimePoint now) {
+void JobController::OnHeartbeat(ProcessTable::Slot& slot,
+                                const Heartbeat& heartbeat,
+                                TimePoint now) {
   if (const auto* worker = std::get_if<WorkerProgress>(&heartbeat.progress)) {
     if (training_.OnWorker(slot.id, *worker, now)) {
       return;
@@ -272,8 +276,8 @@ void JobController::Scale(std::uint32_t workers, TimePoint now) {
                "the job has " + std::to_string(workers) + (workers == 1 ? " worker" : " workers") +
                    " now, " + std::to_string(settings_.workers) + " before");
   settings_.workers = workers;
-  roster_.AddWorkers(now);
-  for (const MemberId id : roster_.DismissWorkers(now)) {
+  processes_.AddWorkers(now);
+  for (const SlotId id : processes_.DismissWorkers(now)) {
     training_.OnLost(id, now);
   }
 }
@@ -294,7 +298,7 @@ void JobController::OnTimer(TimePoint now) {
   if (!outcome_.IsDecided()) {
     return training_.OnTimer(now);
   }
-  finished_ = lead_out_.Step(state_.message, now);
+  finished_ = shutdown_.Step(state_.message, now);
   if (finished_) {
     start_deadline_.OnEnded(now);
   }
@@ -313,10 +317,10 @@ JobController::TimePoint JobController::NextTimer(TimePoint now) const {
     return next;
   }
   if (IsFinal(state_.phase)) {
-    return lead_out_.deadline();
+    return shutdown_.deadline();
   }
   if (!training_.ending()) {
-    consider(roster_.NextTimer());
+    consider(processes_.NextTimer());
   }
   consider(placement_.NextTimer());
   consider(training_.NextTimer());
@@ -330,11 +334,11 @@ JobController::TimePoint JobController::NextTimer(TimePoint now) const {
 
 std::vector<StartProcess> JobController::Wanted() const {
   std::vector<StartProcess> wanted;
-  for (const Roster::Slot& slot : roster_.slots()) {
+  for (const ProcessTable::Slot& slot : processes_.slots()) {
     const bool starts =
-        slot.liveness == Roster::Liveness::kStarting && !lead_out_.HasStopped(slot.id.role);
-    if (!finished_ && (starts || slot.liveness == Roster::Liveness::kRunning)) {
-      wanted.push_back({.id = slot.id, .generation = roster_.GenerationOf(slot.id)});
+        slot.liveness == ProcessTable::Liveness::kStarting && !shutdown_.HasStopped(slot.id.role);
+    if (!finished_ && (starts || slot.liveness == ProcessTable::Liveness::kRunning)) {
+      wanted.push_back({.id = slot.id, .generation = processes_.GenerationOf(slot.id)});
     }
   }
   return wanted;
@@ -350,8 +354,8 @@ bool JobController::CanSpareAServer() const {
          settings_.min_in_sync < settings_.copies && placement_.HasAllCopies();
 }
 
-std::string JobController::AddressOf(MemberId id) const {
-  return roster_.IsRunning(id) ? roster_.At(id).address : "";
+std::string JobController::AddressOf(SlotId id) const {
+  return processes_.IsRunning(id) ? processes_.At(id).address : "";
 }
 
 }  // namespace adamant::controller

@@ -16,8 +16,8 @@
 #include "operator/core/job/server_reports.h"
 #include "operator/core/job/start_deadline.h"
 #include "operator/core/job/suspension.h"
-#include "operator/core/processes/lead_out.h"
-#include "operator/core/processes/roster.h"
+#include "operator/core/processes/process_table.h"
+#include "operator/core/processes/shutdown_sequence.h"
 #include "operator/core/state/actions.h"
 #include "operator/core/state/messages.h"
 #include "operator/core/state/outcome.h"
@@ -28,9 +28,9 @@
 
 namespace adamant::controller {
 
-/// The brain of one job: a pure state machine. The body feeds it events and carries out the actions
-/// that it returns, in order; what it must remember it asks to have stored before anything that
-/// depends on it. It has no clock, thread, file or socket of its own.
+/// The brain of one job: a pure state machine. The reconciler feeds it events and carries out the
+/// actions that it returns, in order; what it must remember it asks to have stored before anything
+/// that depends on it. It has no clock, thread, file or socket of its own.
 ///
 /// Threads: one thread at a time.
 /// Source: docs/design/0001-spine.md.
@@ -92,13 +92,13 @@ class JobController {
 
   /// This process has joined, and does not count as silent.
   [[nodiscard]] bool Hears(const StartProcess& process) const {
-    return roster_.Has(process.id) && roster_.IsRunning(process.id) &&
-           roster_.GenerationOf(process.id) == process.generation;
+    return processes_.Has(process.id) && processes_.IsRunning(process.id) &&
+           processes_.GenerationOf(process.id) == process.generation;
   }
 
   /// Which of its volumes a parameter server's process is to use, counted from 1. It rises when a
   /// node is lost with a volume that others have copies of, and when the volume was deleted.
-  [[nodiscard]] std::uint64_t VolumeOf(MemberId id) const { return roster_.VolumeOf(id); }
+  [[nodiscard]] std::uint64_t VolumeOf(SlotId id) const { return processes_.VolumeOf(id); }
 
   /// Some bucket cannot do without the volume that this parameter server uses.
   [[nodiscard]] bool NeedsVolumeOf(std::uint32_t slot) const {
@@ -118,7 +118,7 @@ class JobController {
   }
 
   /// Address of a running member; empty when it does not run.
-  [[nodiscard]] std::string AddressOf(MemberId id) const;
+  [[nodiscard]] std::string AddressOf(SlotId id) const;
 
  private:
   JobController(JobSettings settings, JobState state);
@@ -130,9 +130,9 @@ class JobController {
 
   void Dispatch(const Event& event, TimePoint now);
   void OnReceived(const Received& event, TimePoint now);
-  void OnMessage(Roster::Slot& slot, const MemberMessage& message, TimePoint now);
-  void OnFailure(MemberId from, const Failure& failure, TimePoint now);
-  void OnHeartbeat(Roster::Slot& slot, const Heartbeat& heartbeat, TimePoint now);
+  void OnMessage(ProcessTable::Slot& slot, const MemberMessage& message, TimePoint now);
+  void OnFailure(SlotId from, const Failure& failure, TimePoint now);
+  void OnHeartbeat(ProcessTable::Slot& slot, const Heartbeat& heartbeat, TimePoint now);
   void OnSpecChanged(const JobSettings& settings, TimePoint now);
   void Scale(std::uint32_t workers, TimePoint now);
   void OnTimer(TimePoint now);
@@ -141,7 +141,7 @@ class JobController {
   JobState state_;
   Outbox outbox_;
   Outcome outcome_;
-  Roster roster_;
+  ProcessTable processes_;
   Placement placement_;
   DataReports data_reports_;
   TrainingRun training_;
@@ -151,7 +151,7 @@ class JobController {
   Suspension suspension_;
   StartDeadline start_deadline_;
   Deadlines deadlines_;
-  LeadOut lead_out_;
+  ShutdownSequence shutdown_;
   Reporter reporter_;
 
   ActiveTime active_time_;

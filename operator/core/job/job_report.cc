@@ -9,15 +9,15 @@
 namespace adamant::controller {
 namespace {
 
-std::string StateName(const Roster::Slot& slot) {
+std::string StateName(const ProcessTable::Slot& slot) {
   switch (slot.liveness) {
-    case Roster::Liveness::kAbsent:
+    case ProcessTable::Liveness::kAbsent:
       return "Left";
-    case Roster::Liveness::kStarting:
+    case ProcessTable::Liveness::kStarting:
       return "Starting";
-    case Roster::Liveness::kRunning:
+    case ProcessTable::Liveness::kRunning:
       return slot.leaving ? "Leaving" : "Running";
-    case Roster::Liveness::kWaiting:
+    case ProcessTable::Liveness::kWaiting:
       return "Restarting";
   }
   return "Unknown";
@@ -26,22 +26,23 @@ std::string StateName(const Roster::Slot& slot) {
 }  // namespace
 
 JobReport Reporter::Report(const Moment& moment) const {
-  JobReport report{.name = settings_.name,
-                   .term = state_.term,
-                   .phase = state_.phase,
-                   .epoch = state_.epoch,
-                   .epochs = std::max(settings_.epochs, state_.epoch),  // one that is open ends
-                   .counted_examples = std::max(meter_.counted(), state_.row.counted),
-                   .total_examples = std::max(meter_.total(), state_.row.counted + state_.row.left),
-                   .examples_per_second = meter_.ExamplesPerSecond(moment.now),
-                   .training_loss = LastLoss(),
-                   .accuracy = state_.accuracy,
-                   .restarts = state_.restarts,
-                   .message = state_.message,
-                   .invalid = state_.invalid,
-                   .released = state_.released,
-                   .end = state_.end,
-                   .members = {}};
+  JobReport report{
+      .name = settings_.name,
+      .term = state_.term,
+      .phase = state_.phase,
+      .epoch = state_.epoch,
+      .epochs = std::max<std::uint64_t>(settings_.epochs, state_.epoch),  // one that is open ends
+      .counted_examples = std::max(meter_.counted(), state_.row.counted),
+      .total_examples = std::max(meter_.total(), state_.row.counted + state_.row.left),
+      .examples_per_second = meter_.ExamplesPerSecond(moment.now),
+      .training_loss = LastLoss(),
+      .accuracy = state_.accuracy,
+      .restarts = state_.restarts,
+      .message = state_.message,
+      .invalid = state_.invalid,
+      .released = state_.released,
+      .end = state_.end,
+      .members = {}};
   if (state_.phase == Phase::kFailed) {
     report.over_deadline = Deadlines(settings_, state_).Over();
   }
@@ -60,14 +61,14 @@ JobReport Reporter::Report(const Moment& moment) const {
 
 void Reporter::AddMembers(JobReport& report) const {
   const Load load = placement_.LoadOfServers();
-  for (const Roster::Slot& slot : roster_.slots()) {
-    if (roster_.IsSurplus(slot.id) && slot.liveness == Roster::Liveness::kAbsent) {
+  for (const ProcessTable::Slot& slot : processes_.slots()) {
+    if (processes_.IsSurplus(slot.id) && slot.liveness == ProcessTable::Liveness::kAbsent) {
       continue;
     }
     const bool holds_buckets = slot.id.role == Role::kParameterServer;
     report.members.push_back(
         {.id = slot.id,
-         .incarnation = roster_.IncarnationOf(slot.id),
+         .incarnation = processes_.IncarnationOf(slot.id),
          .state = StateName(slot),
          .metrics_address = slot.metrics_address,
          .buckets = holds_buckets ? load.primaries[slot.id.slot] : 0,
@@ -82,7 +83,7 @@ void Reporter::AddMembers(JobReport& report) const {
 }
 
 void Reporter::AddBuckets(JobReport& report, bool live) const {
-  for (std::uint32_t bucket = 0; bucket < placement_.configurations().size(); ++bucket) {
+  for (BucketId bucket = 0; bucket < placement_.configurations().size(); ++bucket) {
     const auto live_copies = live ? std::optional(placement_.LiveCopiesOf(bucket)) : std::nullopt;
     report.buckets.push_back(placement_.failovers().ReportOf(bucket, live_copies));
     report.bucket_summary.Add(report.buckets.back());

@@ -9,18 +9,19 @@
 #include "operator/core/diagnosis/training_meter.h"
 #include "operator/core/job/deadlines.h"
 #include "operator/core/processes/disk_alarms.h"
-#include "operator/core/processes/roster.h"
+#include "operator/core/processes/process_table.h"
 #include "operator/core/state/messages.h"
 #include "operator/core/state/state.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 
 namespace adamant::controller {
 
 /// What `adamant status` shows; mirrors JobStatus of control.proto.
 struct JobReport {
   struct MemberReport {
-    MemberId id;
-    std::uint64_t incarnation = 0;
+    SlotId id;
+    Incarnation incarnation = 0;
     std::string state;  ///< Starting, Running, Leaving, Restarting, Left
     std::string metrics_address;
     std::uint32_t buckets = 0;  ///< that it is primary of
@@ -33,7 +34,7 @@ struct JobReport {
   std::string name;
   std::uint64_t term = 0;
   Phase phase = Phase::kPending;
-  std::uint64_t epoch = 0;
+  DataEpoch epoch = 0;
   std::uint64_t epochs = 0;
   std::uint64_t counted_examples = 0;
   std::uint64_t total_examples = 0;
@@ -80,13 +81,13 @@ class Reporter {
   /// The arguments must outlive this.
   Reporter(const JobSettings& settings,
            const JobState& state,
-           const Roster& roster,
+           const ProcessTable& processes,
            const Placement& placement,
            const TrainingMeter& meter,
            const DiskAlarms& alarms)
       : settings_(settings),
         state_(state),
-        roster_(roster),
+        processes_(processes),
         placement_(placement),
         meter_(meter),
         alarms_(alarms) {}
@@ -102,7 +103,7 @@ class Reporter {
 
   const JobSettings& settings_;
   const JobState& state_;
-  const Roster& roster_;
+  const ProcessTable& processes_;
   const Placement& placement_;
   const TrainingMeter& meter_;
   const DiskAlarms& alarms_;

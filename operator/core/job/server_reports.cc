@@ -5,7 +5,7 @@
 
 namespace adamant::controller {
 
-void ServerReports::OnMessage(MemberId server, const MemberMessage& message, TimePoint now) {
+void ServerReports::OnMessage(SlotId server, const MemberMessage& message, TimePoint now) {
   if (const auto* stored = std::get_if<StoredBuckets>(&message)) {
     training_.OnStored(server, *stored);
     FailOnOldState(server, *stored);
@@ -19,7 +19,7 @@ void ServerReports::OnMessage(MemberId server, const MemberMessage& message, Tim
   }
 }
 
-void ServerReports::OnProgress(MemberId server,
+void ServerReports::OnProgress(SlotId server,
                                const ParameterServerProgress& progress,
                                TimePoint now) {
   placement_.OnProgress(server.slot, progress);
@@ -29,8 +29,8 @@ void ServerReports::OnProgress(MemberId server,
 
 // An incarnation is stored before it is given out. With an older state numbers of snapshots would
 // be given out twice, and the model be one of two states at once.
-void ServerReports::FailOnOldState(MemberId server, const StoredBuckets& stored) {
-  const std::uint64_t incarnation = roster_.IncarnationOf(server);
+void ServerReports::FailOnOldState(SlotId server, const StoredBuckets& stored) {
+  const Incarnation incarnation = processes_.IncarnationOf(server);
   if (stored.previous_incarnation < incarnation) {
     return;
   }

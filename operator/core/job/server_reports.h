@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "operator/core/buckets/placement.h"
-#include "operator/core/processes/roster.h"
+#include "operator/core/processes/process_table.h"
 #include "operator/core/state/messages.h"
 #include "operator/core/state/outcome.h"
 #include "operator/core/training/training_run.h"
@@ -17,18 +17,21 @@ class ServerReports {
   using TimePoint = Clock::TimePoint;
 
   /// The arguments must outlive this.
-  ServerReports(const Roster& roster, Placement& placement, TrainingRun& training, Outcome& outcome)
-      : roster_(roster), placement_(placement), training_(training), outcome_(outcome) {}
+  ServerReports(const ProcessTable& processes,
+                Placement& placement,
+                TrainingRun& training,
+                Outcome& outcome)
+      : processes_(processes), placement_(placement), training_(training), outcome_(outcome) {}
 
   /// Takes what is about buckets; ignores other messages.
-  void OnMessage(MemberId server, const MemberMessage& message, TimePoint now);
+  void OnMessage(SlotId server, const MemberMessage& message, TimePoint now);
 
-  void OnProgress(MemberId server, const ParameterServerProgress& progress, TimePoint now);
+  void OnProgress(SlotId server, const ParameterServerProgress& progress, TimePoint now);
 
  private:
-  void FailOnOldState(MemberId server, const StoredBuckets& stored);
+  void FailOnOldState(SlotId server, const StoredBuckets& stored);
 
-  const Roster& roster_;
+  const ProcessTable& processes_;
   Placement& placement_;
   TrainingRun& training_;
   Outcome& outcome_;

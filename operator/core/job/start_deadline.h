@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "operator/core/processes/roster.h"
+#include "operator/core/processes/process_table.h"
 #include "operator/core/processes/start_watch.h"
 #include "operator/core/state/actions.h"
 #include "operator/core/state/outcome.h"
@@ -23,13 +23,13 @@ class StartDeadline {
   StartDeadline(const JobSettings& settings,
                 JobState& state,
                 Outbox& outbox,
-                const Roster& roster,
+                const ProcessTable& processes,
                 Outcome& outcome)
       : settings_(settings),
         state_(state),
         outbox_(outbox),
         outcome_(outcome),
-        watch_(settings, roster) {}
+        watch_(settings, processes) {}
 
   /// Call it, in the order of time, whenever something may have changed; `begun`: training has.
   void Check(bool begun, TimePoint now);
@@ -38,7 +38,7 @@ class StartDeadline {
   void OnEnded(TimePoint now);
 
   /// Why members do not start, as StartWatch.
-  void Explain(const std::map<MemberId, std::string>& why) { watch_.Explain(why); }
+  void Explain(const std::map<SlotId, std::string>& why) { watch_.Explain(why); }
 
   /// When Check may find more though nothing happens, while training has not begun.
   [[nodiscard]] std::optional<TimePoint> NextTimer() const { return watch_.NextTimer(); }

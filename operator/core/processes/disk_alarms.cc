@@ -6,7 +6,7 @@
 
 namespace adamant::controller {
 
-std::string DiskAlarms::OnAlarm(MemberId server,
+std::string DiskAlarms::OnAlarm(SlotId server,
                                 const std::string& alarm,
                                 const Progress& progress,
                                 TimePoint now) {
@@ -40,7 +40,7 @@ std::string DiskAlarms::OnAlarm(MemberId server,
   return "";
 }
 
-void DiskAlarms::OnStored(MemberId server, const StoredBuckets& stored) {
+void DiskAlarms::OnStored(SlotId server, const StoredBuckets& stored) {
   const auto first = std::ranges::find(stored.buckets, false, &StoredBucket::complete);
   if (first == stored.buckets.end() || stored_damages_[server] == first->detail) {
     return;
@@ -55,7 +55,7 @@ void DiskAlarms::OnStored(MemberId server, const StoredBuckets& stored) {
                    first->detail);
 }
 
-void DiskAlarms::OnDamages(MemberId server, const std::vector<std::string>& damages) {
+void DiskAlarms::OnDamages(SlotId server, const std::vector<std::string>& damages) {
   for (const std::string& damage : damages) {
     if (running_damages_[server].insert(damage).second) {
       outbox_.Tell(
@@ -64,12 +64,12 @@ void DiskAlarms::OnDamages(MemberId server, const std::vector<std::string>& dama
   }
 }
 
-void DiskAlarms::Forget(MemberId server) {
+void DiskAlarms::Forget(SlotId server) {
   alarms_.erase(server);
   running_damages_.erase(server);
 }
 
-std::string DiskAlarms::AlarmOf(MemberId server) const {
+std::string DiskAlarms::AlarmOf(SlotId server) const {
   const auto found = alarms_.find(server);
   return found == alarms_.end() ? "" : found->second.text;
 }

@@ -37,28 +37,28 @@ class DiskAlarms {
 
   /// Takes what a server cannot do at the moment; "": nothing. Returns why the job has to fail; "":
   /// it has not.
-  std::string OnAlarm(MemberId server,
+  std::string OnAlarm(SlotId server,
                       const std::string& alarm,
                       const Progress& progress,
                       TimePoint now);
 
   /// Takes what a server found when it began. Its buckets come from other copies, where there are
   /// any; its disk may be failing all the same. Each start of the server finds the same.
-  void OnStored(MemberId server, const StoredBuckets& stored);
+  void OnStored(SlotId server, const StoredBuckets& stored);
 
   /// Takes what a server found while it runs: what it holds is in memory, and in other copies.
-  void OnDamages(MemberId server, const std::vector<std::string>& damages);
+  void OnDamages(SlotId server, const std::vector<std::string>& damages);
 
   /// Nobody has heard meanwhile what was counted.
   void GrantTime(TimePoint now) { last_progress_ = now; }
 
   /// The server's process is gone.
-  void Forget(MemberId server);
+  void Forget(SlotId server);
 
   /// The processes of all servers are.
   void Clear() { alarms_.clear(); }
 
-  [[nodiscard]] std::string AlarmOf(MemberId server) const;
+  [[nodiscard]] std::string AlarmOf(SlotId server) const;
 
  private:
   struct Alarm {
@@ -68,9 +68,9 @@ class DiskAlarms {
   };
 
   Outbox& outbox_;
-  std::map<MemberId, Alarm> alarms_;
-  std::map<MemberId, std::string> stored_damages_;             // as told last
-  std::map<MemberId, std::set<std::string>> running_damages_;  // told of its process
+  std::map<SlotId, Alarm> alarms_;
+  std::map<SlotId, std::string> stored_damages_;             // as told last
+  std::map<SlotId, std::set<std::string>> running_damages_;  // told of its process
   std::uint64_t counted_ = 0;  // examples of the epoch, when they were last looked at
   TimePoint last_progress_{};  // when something was counted, or could not be
 };

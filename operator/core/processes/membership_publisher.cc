@@ -11,10 +11,10 @@ Membership MembershipPublisher::View() const {
                   .buckets = state_.buckets,
                   .part_owner = state_.part_owner,
                   .dead = state_.dead};
-  for (const Roster::Slot& slot : roster_.slots()) {
-    if (slot.liveness == Roster::Liveness::kRunning) {
+  for (const ProcessTable::Slot& slot : processes_.slots()) {
+    if (slot.liveness == ProcessTable::Liveness::kRunning) {
       view.members.push_back({.id = slot.id,
-                              .incarnation = roster_.IncarnationOf(slot.id),
+                              .incarnation = processes_.IncarnationOf(slot.id),
                               .address = slot.address,
                               .replication_address = slot.replication_address});
     }
@@ -27,7 +27,7 @@ void MembershipPublisher::PublishChanges() {
     return Publish();
   }
   for (const std::uint32_t slot : std::exchange(outdated_, {})) {
-    roster_.SendTo({Role::kParameterServer, slot}, View());
+    processes_.SendTo({Role::kParameterServer, slot}, View());
   }
 }
 
@@ -37,7 +37,7 @@ void MembershipPublisher::Publish() {
   ++versions_;
   const Membership view = View();
   for (const Member& member : view.members) {
-    roster_.SendTo(member.id, view);
+    processes_.SendTo(member.id, view);
   }
 }
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <set>
 
-#include "operator/core/processes/roster.h"
+#include "operator/core/processes/process_table.h"
 #include "operator/core/state/messages.h"
 #include "operator/core/state/state.h"
 
@@ -14,7 +14,8 @@ namespace adamant::controller {
 class MembershipPublisher {
  public:
   /// The arguments must outlive this.
-  MembershipPublisher(const JobState& state, Roster& roster) : state_(state), roster_(roster) {}
+  MembershipPublisher(const JobState& state, ProcessTable& processes)
+      : state_(state), processes_(processes) {}
 
   /// What the view says has changed since it was published.
   void SetChanged() { changed_ = true; }
@@ -33,7 +34,7 @@ class MembershipPublisher {
   [[nodiscard]] Membership View() const;
 
   const JobState& state_;
-  Roster& roster_;
+  ProcessTable& processes_;
   bool changed_ = false;
   std::set<std::uint32_t> outdated_;  // slots whose proposals were for records that have changed
   std::uint32_t versions_ = 0;        // published under this term

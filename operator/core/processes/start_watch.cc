@@ -13,15 +13,15 @@ constexpr std::chrono::milliseconds kFirstWait{10'000};
 constexpr std::chrono::milliseconds kLongestWait{600'000};
 
 // It was asked for, and has not joined.
-bool IsMissing(const Roster::Slot& slot) {
-  return slot.liveness == Roster::Liveness::kStarting ||
-         slot.liveness == Roster::Liveness::kWaiting;
+bool IsMissing(const ProcessTable::Slot& slot) {
+  return slot.liveness == ProcessTable::Liveness::kStarting ||
+         slot.liveness == ProcessTable::Liveness::kWaiting;
 }
 
 }  // namespace
 
 bool StartWatch::IsOver(TimePoint now) {
-  if (std::ranges::none_of(roster_.slots(), IsMissing)) {
+  if (std::ranges::none_of(processes_.slots(), IsMissing)) {
     since_.reset();
     why_.clear();
   } else if (!since_) {
@@ -30,16 +30,16 @@ bool StartWatch::IsOver(TimePoint now) {
   return since_ && settings_.start_deadline && now >= *since_ + *settings_.start_deadline;
 }
 
-void StartWatch::Explain(const std::map<MemberId, std::string>& why) {
+void StartWatch::Explain(const std::map<SlotId, std::string>& why) {
   for (const auto& [id, words] : why) {
     why_[id] = words;
   }
 }
 
 std::string StartWatch::Missing() const {
-  std::vector<MemberId> missing;
+  std::vector<SlotId> missing;
   std::map<Role, std::pair<int, int>> counts;  // of the missing, and of all
-  for (const Roster::Slot& slot : roster_.slots()) {
+  for (const ProcessTable::Slot& slot : processes_.slots()) {
     auto& [absent, all] = counts[slot.id.role];
     ++all;
     if (IsMissing(slot)) {
@@ -65,7 +65,7 @@ std::string StartWatch::Missing() const {
   }
   text += ")";
   const auto told =
-      std::ranges::find_if(missing, [this](const MemberId& id) { return why_.contains(id); });
+      std::ranges::find_if(missing, [this](const SlotId& id) { return why_.contains(id); });
   return told == missing.end() ? text : text + "; " + ToString(*told) + ": " + why_.at(*told);
 }
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "operator/core/processes/roster.h"
+#include "operator/core/processes/process_table.h"
 #include "operator/core/state/state.h"
 #include "services/common/base/clock.h"
 
@@ -20,8 +20,8 @@ class StartWatch {
   using TimePoint = Clock::TimePoint;
 
   /// The arguments must outlive this.
-  StartWatch(const JobSettings& settings, const Roster& roster)
-      : settings_(settings), roster_(roster) {}
+  StartWatch(const JobSettings& settings, const ProcessTable& processes)
+      : settings_(settings), processes_(processes) {}
 
   /// Some processes that were asked for are missing since the deadline's time. Call it, in the
   /// order of time, whenever something may have changed before training begins.
@@ -31,7 +31,7 @@ class StartWatch {
   void Stop() { since_.reset(); }
 
   /// Why members do not start. What was said before of others counts until they join.
-  void Explain(const std::map<MemberId, std::string>& why);
+  void Explain(const std::map<SlotId, std::string>& why);
 
   /// "worker-1 and 2 others did not join (worker: 3 of 4 pods); worker-1: no node has room"; the
   /// end is of the first of which something is known.
@@ -42,9 +42,9 @@ class StartWatch {
 
  private:
   const JobSettings& settings_;
-  const Roster& roster_;
-  std::optional<TimePoint> since_;       // some are missing
-  std::map<MemberId, std::string> why_;  // of the missing
+  const ProcessTable& processes_;
+  std::optional<TimePoint> since_;     // some are missing
+  std::map<SlotId, std::string> why_;  // of the missing
 };
 
 /// The wait before the start after `releases` that came one after the other: 10 s, doubled each

@@ -12,17 +12,18 @@
 #include "operator/core/state/failure_rules.h"
 #include "operator/core/state/messages.h"
 #include "operator/core/state/state.h"
+#include "services/common/base/ids.h"
 
-/// What happens to a JobController, and what it asks of the body that carries it (processes on one
-/// machine, pods in a cluster, a simulation).
+/// What happens to a JobController, and what it asks of the reconciler that carries it (processes
+/// on one machine, pods in a cluster, a simulation).
 namespace adamant::controller {
 
-/// A control stream, numbered by the body from 1, never twice.
+/// A control stream, numbered by the reconciler from 1, never twice.
 using ConnectionId = std::uint64_t;
 
 /// An action, and what names a process.
 struct StartProcess {
-  MemberId id;
+  SlotId id;
   std::uint64_t generation = 0;  ///< of this slot; repeated in ProcessExited
 
   auto operator<=>(const StartProcess&) const = default;
@@ -41,7 +42,7 @@ struct Disconnected {
 
 /// A process that StartProcess asked for has ended, or could not be started.
 struct ProcessExited {
-  MemberId id;
+  SlotId id;
   std::uint64_t generation = 0;
   std::string how{};               ///< "was killed by signal 9"; continues "worker-1 …"
   bool bad_configuration = false;  ///< another start would end the same way
@@ -50,8 +51,8 @@ struct ProcessExited {
   LossCause cause = LossCause::kExit;
   std::optional<int> exit_code{};  ///< 128 + its number where a signal ended it; absent: not known
   LossReason reason = LossReason::kFailed;
-  /// The body has ended it for the next to run on another node: no rule judges that, and the next
-  /// gets another volume, if it may.
+  /// The reconciler has ended it for the next to run on another node: no rule judges that, and the
+  /// next gets another volume, if it may.
   bool moves = false;
   /// Its volume was deleted: the next gets another one, whoever needs what was on it.
   bool volume_deleted = false;
@@ -80,8 +81,7 @@ struct SpecChanged {
 /// These processes have no room yet to start in: their time to join begins when they have.
 struct ProcessesWait {
   std::vector<StartProcess> processes{};
-  std::map<MemberId, std::string>
-      why{};  ///< what is known of these and of others that do not start
+  std::map<SlotId, std::string> why{};  ///< what is known of these and of others that do not start
 };
 
 /// In which zones nodes are that members have named, or may name.
@@ -92,8 +92,8 @@ struct ZonesKnown {
 /// The user wants a checkpoint that begins from now on.
 struct CheckpointRequested {};
 
-/// The body cannot go on; ends the job as failed.
-struct BodyFailed {
+/// The reconciler cannot go on; ends the job as failed.
+struct ReconcilerFailed {
   std::string reason{};
 };
 
@@ -109,7 +109,7 @@ using Event = std::variant<Received,
                            SpecChanged,
                            ProcessesWait,
                            ZonesKnown,
-                           BodyFailed,
+                           ReconcilerFailed,
                            Tick>;
 
 // --- Actions, to be carried out in order
@@ -136,7 +136,7 @@ struct CloseConnection {
 
 /// End it at once; ProcessExited follows.
 struct KillProcess {
-  MemberId id;
+  SlotId id;
   std::uint64_t generation = 0;
 };
 
@@ -152,15 +152,15 @@ struct WriteManifest {
   std::uint64_t keep = 0;  ///< another snapshot that is kept; 0: none
 };
 
-/// How long one phase of a bucket's take-over took.
+/// How long one phase of a bucket's promotion took.
 struct FailoverPhase {
   enum class Kind : std::uint8_t { kDetect, kReplace, kReconcile, kCatchUp };
   Kind kind = Kind::kDetect;
   double seconds = 0;
 };
 
-/// Secondaries have taken over this many buckets, which were no hand-overs.
-struct TakenOver {
+/// Secondaries have taken over this many buckets, which were no transfers.
+struct Promoted {
   std::uint64_t buckets = 0;
 };
 
@@ -190,8 +190,8 @@ struct Note {
     kWarning,  ///< of the manifest
   };
   Kind kind = Kind::kPhase;
-  std::optional<MemberId> member{};
-  std::uint64_t epoch = 0;
+  std::optional<SlotId> member{};
+  DataEpoch epoch = 0;
   std::string text{};
   LossReason reason = LossReason::kFailed;  ///< kLost, kRestarting
 };
@@ -209,7 +209,7 @@ using Action = std::variant<Persist,
                             Export,
                             WriteManifest,
                             FailoverPhase,
-                            TakenOver,
+                            Promoted,
                             EpochDone,
                             Note,
                             Finished>;
@@ -220,15 +220,15 @@ class Outbox {
  public:
   void Add(Action action);
 
-  void Tell(Note::Kind kind, std::uint64_t epoch, std::string text) {
+  void Tell(Note::Kind kind, DataEpoch epoch, std::string text) {
     Add(Note{.kind = kind, .member = std::nullopt, .epoch = epoch, .text = std::move(text)});
   }
 
-  void Tell(Note::Kind kind, MemberId member, std::string text) {
+  void Tell(Note::Kind kind, SlotId member, std::string text) {
     Add(Note{.kind = kind, .member = member, .epoch = 0, .text = std::move(text)});
   }
 
-  void Tell(Note::Kind kind, MemberId member, std::string text, LossReason reason) {
+  void Tell(Note::Kind kind, SlotId member, std::string text, LossReason reason) {
     Add(Note{.kind = kind, .member = member, .text = std::move(text), .reason = reason});
   }
 

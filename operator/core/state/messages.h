@@ -5,11 +5,11 @@
 /// What members and the controller say to each other, in the controller's own words.
 namespace adamant::controller {
 
-using protocol::Bucket;
 using protocol::BucketProgress;
 using protocol::BucketsReady;
 using protocol::BucketState;
 using protocol::CloseEpoch;
+using protocol::Configuration;
 using protocol::ControllerMessage;
 using protocol::DataFile;
 using protocol::DataServerProgress;
@@ -22,26 +22,26 @@ using protocol::FailoverTimes;
 using protocol::Failure;
 using protocol::FlushWorker;
 using protocol::Heartbeat;
-using protocol::Holder;
-using protocol::HoldPushes;
 using protocol::Join;
 using protocol::kFormatVersion;
 using protocol::Leaving;
 using protocol::Loading;
 using protocol::Member;
-using protocol::MemberId;
 using protocol::MemberMessage;
 using protocol::Membership;
 using protocol::OpenEpoch;
 using protocol::ParameterServerProgress;
 using protocol::PartClosed;
+using protocol::PausePushes;
 using protocol::Proposal;
 using protocol::Proposals;
-using protocol::PushesHeld;
+using protocol::PushesPaused;
 using protocol::Refused;
-using protocol::ReleasePushes;
+using protocol::ResumePushes;
 using protocol::Role;
 using protocol::RoleName;
+using protocol::ServerId;
+using protocol::SlotId;
 using protocol::SnapshotBucket;
 using protocol::SnapshotTaken;
 using protocol::Stop;

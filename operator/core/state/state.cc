@@ -42,7 +42,7 @@ std::uint64_t TrainingExamples(const JobSettings& settings, const JobState& stat
   return settings.training_examples > 0 ? settings.training_examples : state.training_examples;
 }
 
-std::size_t SlotIndex(const JobSettings& settings, MemberId id) {
+std::size_t SlotIndex(const JobSettings& settings, SlotId id) {
   switch (id.role) {
     case Role::kDataServer:
       return id.slot;
@@ -54,7 +54,7 @@ std::size_t SlotIndex(const JobSettings& settings, MemberId id) {
   return std::size_t{settings.data_servers} + settings.parameter_servers + id.slot;
 }
 
-MemberId SlotAt(const JobSettings& settings, std::size_t index) {
+SlotId SlotAt(const JobSettings& settings, std::size_t index) {
   auto slot = static_cast<std::uint32_t>(index);
   if (slot < settings.data_servers) {
     return {Role::kDataServer, slot};

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "operator/core/state/failure_rules.h"
 #include "operator/core/state/messages.h"
+#include "services/common/base/ids.h"
 
 namespace adamant::controller {
 
@@ -89,7 +90,8 @@ struct JobSettings {
   std::chrono::milliseconds join_timeout{60'000};     ///< from the start of a process to its Join
   std::chrono::milliseconds silence_timeout{10'000};  ///< between two messages of a member
   std::chrono::milliseconds hang_timeout{120'000};    ///< of a member at one piece of its work
-  std::chrono::milliseconds exit_delay{0};  ///< from the end of a process to when the body knows it
+  std::chrono::milliseconds exit_delay{
+      0};  ///< from the end of a process to when the reconciler knows it
 
   std::uint64_t batch_size = 0;  ///< examples; 0: not known
   std::uint32_t threads_per_worker = 1;
@@ -123,7 +125,7 @@ enum class Step : std::uint8_t {
   kFlushing,      ///< for WorkerFlushed of every worker
   kSnapshot,      ///< for SnapshotTaken of every parameter server
   kEvaluating,    ///< for Evaluated
-  kExporting,     ///< for the body to write the model
+  kExporting,     ///< for the reconciler to write the model
   kFirstWeights,  ///< for SnapshotTaken of every parameter server, before the first epoch
 };
 
@@ -132,7 +134,7 @@ using protocol::kStalenessBins;
 
 /// One row of the job's history. Counts are of examples.
 struct EpochResult {
-  std::uint64_t epoch = 0;
+  DataEpoch epoch = 0;
   std::uint64_t snapshot = 0;
   std::uint64_t counted = 0;
   std::uint64_t left = 0;
@@ -166,13 +168,13 @@ struct EpochResult {
 
 /// What the controller remembers of a slot.
 struct SlotRecord {
-  std::uint64_t incarnation = 0;  ///< the last one given; 0: none
-  std::string uid{};              ///< who holds it; empty: nobody
-  std::uint64_t generation = 0;   ///< process starts asked for
-  std::uint64_t joined = 0;       ///< incarnation of the process of this generation; 0: not joined
-  std::uint64_t concluded = 0;    ///< the last generation whose loss has been judged
-  std::uint32_t losses = 0;       ///< of this slot since it ran well
-  std::uint64_t volume = 1;       ///< parameter servers: which of its volumes it is to use
+  Incarnation incarnation = 0;   ///< the last one given; 0: none
+  std::string uid{};             ///< who holds it; empty: nobody
+  std::uint64_t generation = 0;  ///< process starts asked for
+  std::uint64_t joined = 0;      ///< incarnation of the process of this generation; 0: not joined
+  std::uint64_t concluded = 0;   ///< the last generation whose loss has been judged
+  std::uint32_t losses = 0;      ///< of this slot since it ran well
+  std::uint64_t volume = 1;      ///< parameter servers: which of its volumes it is to use
 
   bool operator==(const SlotRecord&) const = default;
 };
@@ -188,8 +190,8 @@ struct BucketHistory {
 /// The last push of a worker that a checkpoint holds, in every shard.
 struct PushCut {
   std::uint32_t worker = 0;  ///< slot
-  std::uint64_t incarnation = 0;
-  std::uint64_t sequence = 0;
+  Incarnation incarnation = 0;
+  Sequence sequence = 0;
 
   bool operator==(const PushCut&) const = default;
 };
@@ -208,7 +210,7 @@ struct CheckpointBucket {
 /// tables, and the ledger, as of one moment.
 struct Checkpoint {
   std::uint64_t snapshot = 0;               ///< 0: there is none
-  std::uint64_t epoch = 0;                  ///< open then, or just ended
+  DataEpoch epoch = 0;                      ///< open then, or just ended
   std::vector<CheckpointBucket> buckets{};  ///< by bucket
   std::vector<PushCut> cuts{};              ///< empty at the end of an epoch: all was pushed
   std::chrono::milliseconds held{0};        ///< time for which pushes were held
@@ -219,7 +221,7 @@ struct Checkpoint {
 /// A model that the job may go back to.
 struct KeptModel {
   Checkpoint checkpoint{};      ///< without buckets: the first weights, which servers make anew
-  std::uint64_t epoch = 0;      ///< that is open from it on
+  DataEpoch epoch = 0;          ///< that is open from it on
   double top1 = 0;              ///< of the last result before it; 0: there was none
   std::uint64_t evaluated = 0;  ///< JobState::evaluated_snapshot
   std::uint64_t examples = 0;   ///< counted in the epochs that had ended
@@ -285,18 +287,18 @@ struct JobState {
   std::uint64_t term = 0;
   Phase phase = Phase::kPending;
   Step step = Step::kTraining;
-  std::uint64_t epoch = 1;
+  DataEpoch epoch = 1;
   EpochResult row;                         ///< of `epoch`, as far as it is known
   std::uint64_t last_snapshot = 0;         ///< highest id given out
   Checkpoint checkpoint{};                 ///< the newest one
   std::uint64_t evaluated_snapshot = 0;    ///< of the last result: the model to export
   double accuracy = 0;                     ///< of the last result
-  std::uint64_t best_epoch = 0;            ///< of those that count; 0: there is none
+  DataEpoch best_epoch = 0;                ///< of those that count; 0: there is none
   double best_accuracy = 0;                ///< its
-  std::vector<Bucket> buckets{};           ///< empty until assigned
+  std::vector<Configuration> buckets{};    ///< empty until assigned
   std::vector<BucketHistory> histories{};  ///< by bucket
-  std::vector<Holder> dead{};              ///< whom records name; sorted
-  std::uint64_t failovers = 0;             ///< take-overs that were no hand-over
+  std::vector<ServerId> dead{};            ///< whom records name; sorted
+  std::uint64_t failovers = 0;             ///< promotions that were no transfer
   std::uint64_t restores = 0;              ///< of buckets that had lost all members
   std::vector<std::uint32_t> part_owner{};
   std::uint64_t training_examples = 0;  ///< as data servers told; 0: not known
@@ -344,10 +346,10 @@ absl::StatusOr<EpochResult> DecodeResult(std::string_view bytes);
 std::uint64_t TrainingExamples(const JobSettings& settings, const JobState& state);
 
 /// Index of a slot in JobState::slots.
-std::size_t SlotIndex(const JobSettings& settings, MemberId id);
+std::size_t SlotIndex(const JobSettings& settings, SlotId id);
 
 /// The slot at an index.
-MemberId SlotAt(const JobSettings& settings, std::size_t index);
+SlotId SlotAt(const JobSettings& settings, std::size_t index);
 
 /// Number of slots of a role.
 std::uint32_t SlotCount(const JobSettings& settings, Role role);

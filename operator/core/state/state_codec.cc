@@ -55,6 +55,12 @@ class Reader {
     }
     bytes_.remove_prefix(8);
   }
+  template <class Tag, class T>
+  void Field(Id<Tag, T>& id) {
+    std::uint64_t value = 0;
+    Field(value);
+    id = value;
+  }
   void Field(double& value) {
     std::uint64_t bits = 0;
     Field(bits);
@@ -251,18 +257,18 @@ void Walk(Codec& codec, Value& value) {
     codec.Field(value);
   } else if constexpr (std::is_same_v<T, std::uint32_t>) {
     Narrow(codec, value);
-  } else if constexpr (std::is_same_v<T, Holder>) {
+  } else if constexpr (std::is_same_v<T, ServerId>) {
     Narrow(codec, value.slot);
     codec.Field(value.incarnation);
-  } else if constexpr (std::is_same_v<T, Bucket>) {
-    codec.Field(value.epoch);
+  } else if constexpr (std::is_same_v<T, Configuration>) {
+    codec.Field(value.version);
     codec.Field(value.generation);
     Walk(codec, value.primary);
-    codec.Field(value.members);
+    codec.Field(value.replicas);
     Narrow(codec, value.created);
     Optional(codec, value.learner);
-    Optional(codec, value.leaver);
-    Optional(codec, value.heir);
+    Optional(codec, value.departing);
+    Optional(codec, value.successor);
     codec.Field(value.restored_snapshot);
   } else if constexpr (std::is_same_v<T, PushCut>) {
     Narrow(codec, value.worker);

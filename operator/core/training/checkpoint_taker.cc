@@ -10,7 +10,7 @@ namespace adamant::controller {
 void CheckpointTaker::Open(TimePoint now) {
   next_ = requested_ ? now : now + settings_.checkpoint_interval;
   if (state_.last_snapshot != 0) {
-    roster_.SendToAll(Role::kWorker, ReleasePushes{state_.last_snapshot});
+    processes_.SendToAll(Role::kWorker, ResumePushes{state_.last_snapshot});
   }
 }
 
@@ -36,11 +36,11 @@ void CheckpointTaker::OnIntervalChanged(std::chrono::milliseconds before) {
 }
 
 std::uint64_t CheckpointTaker::IncarnationOf(std::uint32_t worker) const {
-  return roster_.IncarnationOf({Role::kWorker, worker});
+  return processes_.IncarnationOf({Role::kWorker, worker});
 }
 
 void CheckpointTaker::Begin(TimePoint now) {
-  ADAMANT_FAILPOINT("checkpoint/hold");
+  ADAMANT_FAILPOINT("checkpoint/pause");
   next_ = now + settings_.checkpoint_interval;
   attempt_ = Attempt{.snapshot = ++state_.last_snapshot,
                      .requested = std::exchange(requested_, false),
@@ -50,15 +50,15 @@ void CheckpointTaker::Begin(TimePoint now) {
                      .cuts = {},
                      .generations = configurations_.Generations()};
   outbox_.StateChanged();
-  for (const Roster::Slot& slot : roster_.slots()) {
-    if (slot.id.role != Role::kWorker || !roster_.MayPush(slot)) {
+  for (const ProcessTable::Slot& slot : processes_.slots()) {
+    if (slot.id.role != Role::kWorker || !processes_.MayPush(slot)) {
       continue;
     }
-    if (slot.liveness != Roster::Liveness::kRunning) {
+    if (slot.liveness != ProcessTable::Liveness::kRunning) {
       return GiveUp(ToString(slot.id) + " has not come back");
     }
     attempt_->waiting.emplace(slot.id.slot, IncarnationOf(slot.id.slot));
-    roster_.SendTo(slot.id, HoldPushes{attempt_->snapshot});
+    processes_.SendTo(slot.id, PausePushes{attempt_->snapshot});
   }
   if (attempt_->waiting.empty()) {
     GiveUp("there is no worker");
@@ -66,14 +66,14 @@ void CheckpointTaker::Begin(TimePoint now) {
 }
 
 void CheckpointTaker::OnWorkerJoined(std::uint32_t worker) {
-  const MemberId id{Role::kWorker, worker};
+  const SlotId id{Role::kWorker, worker};
   if (!attempt_) {
     if (state_.last_snapshot != 0) {
-      roster_.SendTo(id, ReleasePushes{state_.last_snapshot});
+      processes_.SendTo(id, ResumePushes{state_.last_snapshot});
     }
     return;
   }
-  const std::uint64_t incarnation = IncarnationOf(worker);
+  const Incarnation incarnation = IncarnationOf(worker);
   const auto waiting = attempt_->waiting.find(worker);
   const bool known =
       waiting != attempt_->waiting.end()
@@ -82,7 +82,7 @@ void CheckpointTaker::OnWorkerJoined(std::uint32_t worker) {
               return cut.worker == worker && cut.incarnation == incarnation;
             });
   if (known) {
-    roster_.SendTo(id, HoldPushes{attempt_->snapshot});
+    processes_.SendTo(id, PausePushes{attempt_->snapshot});
   } else {
     GiveUp(ToString(id) + " has joined");
   }
@@ -90,11 +90,13 @@ void CheckpointTaker::OnWorkerJoined(std::uint32_t worker) {
 
 void CheckpointTaker::OnWorkerLost(std::uint32_t worker) {
   if (attempt_) {
-    GiveUp(ToString(MemberId{Role::kWorker, worker}) + " is lost");
+    GiveUp(ToString(SlotId{Role::kWorker, worker}) + " is lost");
   }
 }
 
-void CheckpointTaker::OnPushesHeld(std::uint32_t worker, const PushesHeld& message, TimePoint now) {
+void CheckpointTaker::OnPushesPaused(std::uint32_t worker,
+                                     const PushesPaused& message,
+                                     TimePoint now) {
   if (!attempt_ || message.checkpoint != attempt_->snapshot ||
       attempt_->waiting.erase(worker) == 0) {
     return;
@@ -152,7 +154,7 @@ void CheckpointTaker::GiveUp(const std::string& why) {
 }
 
 void CheckpointTaker::Release() {
-  roster_.SendToAll(Role::kWorker, ReleasePushes{attempt_->snapshot});
+  processes_.SendToAll(Role::kWorker, ResumePushes{attempt_->snapshot});
   attempt_.reset();
 }
 
@@ -161,7 +163,7 @@ void CheckpointTaker::OnTimer(TimePoint now) {
     Rest(now);
     GiveUp(attempt_->waiting.empty()
                ? "the servers have not stored it in time"
-               : ToString(MemberId{Role::kWorker, attempt_->waiting.begin()->first}) +
+               : ToString(SlotId{Role::kWorker, attempt_->waiting.begin()->first}) +
                      " did not come to rest in time");
     if (requested_) {
       next_ = now + kRetry;

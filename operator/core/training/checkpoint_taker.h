@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "operator/core/buckets/configurations.h"
-#include "operator/core/processes/roster.h"
+#include "operator/core/processes/process_table.h"
 #include "operator/core/state/state.h"
 #include "operator/core/training/snapshot_taker.h"
 
@@ -26,7 +26,7 @@ class CheckpointTaker {
   using TimePoint = Clock::TimePoint;
 
   /// Time for the workers to come to rest, and for the servers to store. Workers hold their pushes
-  /// a third longer (PushHold::kPatience), whatever their clocks.
+  /// a third longer (PushPause::kTimeout), whatever their clocks.
   static constexpr std::chrono::milliseconds kHoldTime{10'000};
   static constexpr std::chrono::milliseconds kStoreTime{20'000};
 
@@ -37,13 +37,13 @@ class CheckpointTaker {
   CheckpointTaker(const JobSettings& settings,
                   JobState& state,
                   Outbox& outbox,
-                  Roster& roster,
+                  ProcessTable& processes,
                   const Configurations& configurations,
                   SnapshotTaker& snapshots)
       : settings_(settings),
         state_(state),
         outbox_(outbox),
-        roster_(roster),
+        processes_(processes),
         configurations_(configurations),
         snapshots_(snapshots) {}
 
@@ -64,7 +64,7 @@ class CheckpointTaker {
   /// A worker has joined: it gets its command again, or the attempt ends if it is another process.
   void OnWorkerJoined(std::uint32_t worker);
   void OnWorkerLost(std::uint32_t worker);
-  void OnPushesHeld(std::uint32_t worker, const PushesHeld& message, TimePoint now);
+  void OnPushesPaused(std::uint32_t worker, const PushesPaused& message, TimePoint now);
 
   /// Records have changed. An attempt ends when a bucket has lost all members meanwhile: workers
   /// that hold send again what was rolled back.
@@ -96,7 +96,7 @@ class CheckpointTaker {
   const JobSettings& settings_;
   JobState& state_;
   Outbox& outbox_;
-  Roster& roster_;
+  ProcessTable& processes_;
   const Configurations& configurations_;
   SnapshotTaker& snapshots_;
 

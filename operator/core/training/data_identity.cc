@@ -21,7 +21,7 @@ std::vector<DataFile> DataIdentity::Binding() const {
   return files;
 }
 
-absl::Status DataIdentity::OnFiles(MemberId from, const std::vector<DataFile>& files) {
+absl::Status DataIdentity::OnFiles(SlotId from, const std::vector<DataFile>& files) {
   for (const DataFile& file : files) {
     const auto known = std::ranges::find(state_.data_files, file.field, &DataFile::field);
     if (replaceable_.erase(file.field) > 0) {
@@ -42,7 +42,7 @@ absl::Status DataIdentity::OnFiles(MemberId from, const std::vector<DataFile>& f
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> DataIdentity::OnExamples(MemberId from, std::uint64_t examples) {
+absl::StatusOr<bool> DataIdentity::OnExamples(SlotId from, std::uint64_t examples) {
   const std::uint64_t known = TrainingExamples(settings_, state_);
   if (known != 0 && examples != known) {
     return absl::FailedPreconditionError(

@@ -31,12 +31,12 @@ class DataIdentity {
 
   /// Takes what a data server reads. One that was told the job's files has compared them itself;
   /// this is for those that began at once. Errors: FailedPrecondition when it reads another file.
-  absl::Status OnFiles(MemberId from, const std::vector<DataFile>& files);
+  absl::Status OnFiles(SlotId from, const std::vector<DataFile>& files);
 
   /// Takes how many training examples a data server has counted. All count the same data, so one of
   /// them is enough to go on. Returns whether nobody knew until now. Errors: FailedPrecondition
   /// when it has another number.
-  absl::StatusOr<bool> OnExamples(MemberId from, std::uint64_t examples);
+  absl::StatusOr<bool> OnExamples(SlotId from, std::uint64_t examples);
 
  private:
   const JobSettings& settings_;

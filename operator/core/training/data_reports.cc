@@ -4,7 +4,7 @@
 
 namespace adamant::controller {
 
-void DataReports::OnProgress(MemberId from,
+void DataReports::OnProgress(SlotId from,
                              const DataServerProgress& progress,
                              Clock::TimePoint now) {
   if (const absl::Status same = data_.OnFiles(from, progress.data_files); !same.ok()) {
@@ -18,8 +18,8 @@ void DataReports::OnProgress(MemberId from,
     return outcome_.FailAsInvalid(std::string(is_new.status().message()));
   }
   if (*is_new && !settings_.starts_together) {
-    roster_.StartRole(Role::kParameterServer, {}, now);
-    roster_.StartRole(Role::kWorker, {}, now);
+    processes_.StartRole(Role::kParameterServer, {}, now);
+    processes_.StartRole(Role::kWorker, {}, now);
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "operator/core/processes/roster.h"
+#include "operator/core/processes/process_table.h"
 #include "operator/core/state/messages.h"
 #include "operator/core/state/outcome.h"
 #include "operator/core/training/data_identity.h"
@@ -18,11 +18,14 @@ class DataReports {
   DataReports(const JobSettings& settings,
               JobState& state,
               Outbox& outbox,
-              Roster& roster,
+              ProcessTable& processes,
               Outcome& outcome)
-      : settings_(settings), roster_(roster), outcome_(outcome), data_(settings, state, outbox) {}
+      : settings_(settings),
+        processes_(processes),
+        outcome_(outcome),
+        data_(settings, state, outbox) {}
 
-  void OnProgress(MemberId from, const DataServerProgress& progress, Clock::TimePoint now);
+  void OnProgress(SlotId from, const DataServerProgress& progress, Clock::TimePoint now);
 
   /// As DataIdentity says.
   void AcceptOthers() { data_.AcceptOthers(); }
@@ -30,7 +33,7 @@ class DataReports {
 
  private:
   const JobSettings& settings_;
-  Roster& roster_;
+  ProcessTable& processes_;
   Outcome& outcome_;
   DataIdentity data_;
 };

@@ -15,7 +15,7 @@ namespace adamant::controller {
 EpochSequence::EpochSequence(const JobSettings& settings,
                              JobState& state,
                              Outbox& outbox,
-                             Roster& roster,
+                             ProcessTable& processes,
                              Parts& parts,
                              Placement& placement,
                              TrainingMeter& meter,
@@ -23,13 +23,13 @@ EpochSequence::EpochSequence(const JobSettings& settings,
     : settings_(settings),
       state_(state),
       outbox_(outbox),
-      roster_(roster),
+      processes_(processes),
       parts_(parts),
       placement_(placement),
       meter_(meter),
       watch_(watch),
-      snapshots_(settings, state, outbox, roster, placement.configurations()),
-      checkpoints_(settings, state, outbox, roster, placement.configurations(), snapshots_) {}
+      snapshots_(settings, state, outbox, processes, placement.configurations()),
+      checkpoints_(settings, state, outbox, processes, placement.configurations(), snapshots_) {}
 
 void EpochSequence::Enter(Step step) {
   state_.step = step;
@@ -68,7 +68,7 @@ void EpochSequence::Begin(TimePoint now) {
       outbox_.Tell(Note::Kind::kEpochOpened,
                    state_.epoch,
                    "epoch " + std::to_string(state_.epoch) + " of " +
-                       std::to_string(std::max(settings_.epochs, state_.epoch)));
+                       std::to_string(std::max<std::uint64_t>(settings_.epochs, state_.epoch)));
       RepeatAll(Role::kDataServer);
       return;
     case Step::kClosing:
@@ -93,7 +93,7 @@ void EpochSequence::RollBack() {
 }
 
 void EpochSequence::Adopt(const DataServerProgress& progress, TimePoint now) {
-  const std::uint64_t epoch = progress.decided_epoch;
+  const DataEpoch epoch = progress.decided_epoch;
   // Data servers may know of more epochs than the job has now.
   const std::uint64_t most = std::max(settings_.epochs, state_.schedule_epochs);
   if (epoch <= state_.epoch || epoch > most || state_.step == Step::kExporting) {
@@ -176,7 +176,7 @@ void EpochSequence::OpenNext(TimePoint now) {
   Begin(now);
 }
 
-std::optional<ControllerMessage> EpochSequence::CommandFor(MemberId id) const {
+std::optional<ControllerMessage> EpochSequence::CommandFor(SlotId id) const {
   switch (state_.step) {
     case Step::kTraining:
       if (id.role == Role::kDataServer) {
@@ -206,9 +206,9 @@ std::optional<ControllerMessage> EpochSequence::CommandFor(MemberId id) const {
   return std::nullopt;
 }
 
-void EpochSequence::Repeat(MemberId id) {
+void EpochSequence::Repeat(SlotId id) {
   if (const auto command = CommandFor(id)) {
-    roster_.SendTo(id, *command);
+    processes_.SendTo(id, *command);
   }
   if (id.role == Role::kParameterServer) {
     snapshots_.Repeat(id.slot);
@@ -218,8 +218,8 @@ void EpochSequence::Repeat(MemberId id) {
 }
 
 void EpochSequence::RepeatAll(Role role) {
-  for (const Roster::Slot& slot : roster_.slots()) {
-    if (slot.id.role == role && slot.liveness == Roster::Liveness::kRunning) {
+  for (const ProcessTable::Slot& slot : processes_.slots()) {
+    if (slot.id.role == role && slot.liveness == ProcessTable::Liveness::kRunning) {
       Repeat(slot.id);
     }
   }
@@ -269,8 +269,8 @@ void EpochSequence::StartFlushing() {
   ADAMANT_FAILPOINT("epoch/flush");
   Enter(Step::kFlushing);
   generations_ = placement_.configurations().Generations();
-  for (const Roster::Slot& slot : roster_.slots()) {
-    if (slot.id.role == Role::kWorker && roster_.MayPush(slot)) {
+  for (const ProcessTable::Slot& slot : processes_.slots()) {
+    if (slot.id.role == Role::kWorker && processes_.MayPush(slot)) {
       unflushed_workers_.insert(slot.id.slot);
     }
   }
@@ -286,8 +286,10 @@ void EpochSequence::OnWorkerFlushed(std::uint32_t worker, const WorkerFlushed& m
   }
 }
 
-void EpochSequence::OnPushesHeld(std::uint32_t worker, const PushesHeld& message, TimePoint now) {
-  checkpoints_.OnPushesHeld(worker, message, now);
+void EpochSequence::OnPushesPaused(std::uint32_t worker,
+                                   const PushesPaused& message,
+                                   TimePoint now) {
+  checkpoints_.OnPushesPaused(worker, message, now);
 }
 
 void EpochSequence::OnWorkerLost(std::uint32_t worker) {

@@ -9,10 +9,11 @@
 #include "operator/core/buckets/placement.h"
 #include "operator/core/diagnosis/divergence_watch.h"
 #include "operator/core/diagnosis/training_meter.h"
-#include "operator/core/processes/roster.h"
+#include "operator/core/processes/process_table.h"
 #include "operator/core/training/checkpoint_taker.h"
 #include "operator/core/training/parts.h"
 #include "operator/core/training/snapshot_taker.h"
+#include "services/common/base/ids.h"
 
 namespace adamant::controller {
 
@@ -31,7 +32,7 @@ class EpochSequence {
   EpochSequence(const JobSettings& settings,
                 JobState& state,
                 Outbox& outbox,
-                Roster& roster,
+                ProcessTable& processes,
                 Parts& parts,
                 Placement& placement,
                 TrainingMeter& meter,
@@ -53,7 +54,7 @@ class EpochSequence {
   void GoOn();
 
   /// Sends the current command, if there is one, to a member that may not have it.
-  void Repeat(MemberId id);
+  void Repeat(SlotId id);
   void RepeatAll(Role role);
 
   /// The owner of part 0 says which epoch the data tier has decided on: goes on with that one if it
@@ -72,7 +73,7 @@ class EpochSequence {
   void OnEpochEnded(const EpochEnded& message);
   void OnPartClosed(const PartClosed& message);
   void OnWorkerFlushed(std::uint32_t worker, const WorkerFlushed& message);
-  void OnPushesHeld(std::uint32_t worker, const PushesHeld& message, TimePoint now);
+  void OnPushesPaused(std::uint32_t worker, const PushesPaused& message, TimePoint now);
   absl::Status OnSnapshotTaken(std::uint32_t server, const SnapshotTaken& message, TimePoint now);
 
   /// Returns what the result says of training that has diverged: then the sequence goes on only if
@@ -124,12 +125,12 @@ class EpochSequence {
   void StartSnapshot();
   void StartExport(TimePoint now);
   void Flushed(std::uint32_t worker);
-  [[nodiscard]] std::optional<ControllerMessage> CommandFor(MemberId id) const;
+  [[nodiscard]] std::optional<ControllerMessage> CommandFor(SlotId id) const;
 
   const JobSettings& settings_;
   JobState& state_;
   Outbox& outbox_;
-  Roster& roster_;
+  ProcessTable& processes_;
   Parts& parts_;
   Placement& placement_;
   TrainingMeter& meter_;
@@ -143,8 +144,8 @@ class EpochSequence {
   CheckpointTaker checkpoints_;
   std::optional<TimePoint> export_retry_;
   bool export_disturbed_ = false;
-  bool told_chance_ = false;          // the user knows; once is enough
-  std::uint64_t measured_epoch_ = 0;  // of the last row that this controller has measured
+  bool told_chance_ = false;      // the user knows; once is enough
+  DataEpoch measured_epoch_ = 0;  // of the last row that this controller has measured
 };
 
 }  // namespace adamant::controller

@@ -28,7 +28,7 @@ std::string UndoneText(std::uint64_t updates, std::uint64_t examples) {
 GoingBack::GoingBack(const JobSettings& settings,
                      JobState& state,
                      Outbox& outbox,
-                     Roster& roster,
+                     ProcessTable& processes,
                      Placement& placement,
                      EpochSequence& sequence,
                      TrainingMeter& meter,
@@ -36,7 +36,7 @@ GoingBack::GoingBack(const JobSettings& settings,
     : settings_(settings),
       state_(state),
       outbox_(outbox),
-      roster_(roster),
+      processes_(processes),
       placement_(placement),
       sequence_(sequence),
       meter_(meter),
@@ -63,8 +63,8 @@ void GoingBack::TellResumed() {
 }
 
 void GoingBack::Begin(const std::vector<StartProcess>& running, TimePoint now) {
-  roster_.EndKnown(running, now);
-  ending_ = !roster_.AllEnded();
+  processes_.EndKnown(running, now);
+  ending_ = !processes_.AllEnded();
 }
 
 absl::Status GoingBack::OnDiverged(const std::string& found, TimePoint now) {
@@ -166,7 +166,7 @@ void GoingBack::EndAll(TimePoint now) {
   sequence_.Abandon();
   meter_ = TrainingMeter();
   watch_.Restart();
-  roster_.EndAll(now);
+  processes_.EndAll(now);
   for (std::uint32_t server = 0; server < settings_.parameter_servers; ++server) {
     placement_.OnLost(server, now);
   }

@@ -8,8 +8,9 @@
 #include "operator/core/buckets/placement.h"
 #include "operator/core/diagnosis/divergence_watch.h"
 #include "operator/core/diagnosis/training_meter.h"
-#include "operator/core/processes/roster.h"
+#include "operator/core/processes/process_table.h"
 #include "operator/core/training/epoch_sequence.h"
+#include "services/common/base/ids.h"
 
 namespace adamant::controller {
 
@@ -26,7 +27,7 @@ class GoingBack {
   GoingBack(const JobSettings& settings,
             JobState& state,
             Outbox& outbox,
-            Roster& roster,
+            ProcessTable& processes,
             Placement& placement,
             EpochSequence& sequence,
             TrainingMeter& meter,
@@ -57,7 +58,7 @@ class GoingBack {
   /// The job begins.
   void OnBegun();
 
-  void OnTimer() { ending_ = ending_ && !roster_.AllEnded(); }
+  void OnTimer() { ending_ = ending_ && !processes_.AllEnded(); }
 
   /// All processes are being ended: none may start or join.
   [[nodiscard]] bool ending() const { return ending_; }
@@ -70,13 +71,13 @@ class GoingBack {
   const JobSettings& settings_;
   JobState& state_;
   Outbox& outbox_;
-  Roster& roster_;
+  ProcessTable& processes_;
   Placement& placement_;
   EpochSequence& sequence_;
   TrainingMeter& meter_;
   DivergenceWatch& watch_;
   bool ending_ = false;
-  std::uint64_t told_epoch_ = 0;  // for which the user knows
+  DataEpoch told_epoch_ = 0;  // for which the user knows
 };
 
 }  // namespace adamant::controller

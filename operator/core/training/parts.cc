@@ -8,17 +8,17 @@ namespace adamant::controller {
 bool Parts::Reassign() {
   std::vector<std::uint32_t> running;
   for (std::uint32_t slot = 0; slot < settings_.data_servers; ++slot) {
-    if (roster_.IsRunning({Role::kDataServer, slot})) {
+    if (processes_.IsRunning({Role::kDataServer, slot})) {
       running.push_back(slot);
     }
   }
-  // A part goes to the running server that deals the fewest.
+  // A part goes to the running server that dispatches the fewest.
   const auto load = [&](std::uint32_t slot) {
     return std::count(state_.part_owner.begin(), state_.part_owner.end(), slot);
   };
   bool changed = false;
   for (std::uint32_t& owner : state_.part_owner) {
-    if (running.empty() || roster_.IsRunning({Role::kDataServer, owner})) {
+    if (running.empty() || processes_.IsRunning({Role::kDataServer, owner})) {
       continue;
     }
     owner = *std::min_element(
@@ -34,7 +34,7 @@ bool Parts::Reassign() {
 bool Parts::Rebalance() {
   bool changed = false;
   for (std::uint32_t part = 0; part < state_.part_owner.size(); ++part) {
-    if (state_.part_owner[part] != part && roster_.IsRunning({Role::kDataServer, part})) {
+    if (state_.part_owner[part] != part && processes_.IsRunning({Role::kDataServer, part})) {
       state_.part_owner[part] = part;
       changed = true;
     }
@@ -47,7 +47,7 @@ bool Parts::Rebalance() {
 
 bool Parts::Started() const {
   return std::all_of(state_.part_owner.begin(), state_.part_owner.end(), [&](std::uint32_t owner) {
-    return roster_.IsStarted({Role::kDataServer, owner});
+    return processes_.IsStarted({Role::kDataServer, owner});
   });
 }
 

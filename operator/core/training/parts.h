@@ -1,17 +1,17 @@
 #pragma once
 
-#include "operator/core/processes/roster.h"
+#include "operator/core/processes/process_table.h"
 #include "operator/core/state/state.h"
 
 namespace adamant::controller {
 
-/// Which data server deals which part of the training data.
+/// Which data server dispatches which part of the training data.
 /// Threads: one thread at a time.
 class Parts {
  public:
   /// The arguments must outlive this.
-  Parts(const JobSettings& settings, JobState& state, Outbox& outbox, const Roster& roster)
-      : settings_(settings), state_(state), outbox_(outbox), roster_(roster) {}
+  Parts(const JobSettings& settings, JobState& state, Outbox& outbox, const ProcessTable& processes)
+      : settings_(settings), state_(state), outbox_(outbox), processes_(processes) {}
 
   /// Gives parts of data servers that do not run to running ones. While the job starts there is
   /// nothing to gain from it: their owners are on their way. Returns whether anything changed.
@@ -28,7 +28,7 @@ class Parts {
   const JobSettings& settings_;
   JobState& state_;
   Outbox& outbox_;
-  const Roster& roster_;
+  const ProcessTable& processes_;
 };
 
 }  // namespace adamant::controller

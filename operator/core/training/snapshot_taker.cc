@@ -12,12 +12,12 @@ namespace adamant::controller {
 SnapshotTaker::SnapshotTaker(const JobSettings& settings,
                              JobState& state,
                              Outbox& outbox,
-                             Roster& roster,
+                             ProcessTable& processes,
                              const Configurations& configurations)
     : settings_(settings),
       state_(state),
       outbox_(outbox),
-      roster_(roster),
+      processes_(processes),
       configurations_(configurations) {}
 
 void SnapshotTaker::Take(std::uint64_t snapshot, std::vector<PushCut> cuts) {
@@ -26,9 +26,9 @@ void SnapshotTaker::Take(std::uint64_t snapshot, std::vector<PushCut> cuts) {
   snapshot_ = snapshot;
   stored_.assign(configurations_.size(), std::nullopt);
   asked_.assign(configurations_.size(), 0);
-  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+  for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
     if (configurations_.IsServed(bucket)) {
-      asked_[bucket] = configurations_.At(bucket).epoch;
+      asked_[bucket] = configurations_.At(bucket).version;
     }
   }
   for (std::uint32_t server = 0; server < settings_.parameter_servers; ++server) {
@@ -57,16 +57,16 @@ void SnapshotTaker::Drop() {
   count_from_ = TimePoint::min();
 }
 
-bool SnapshotTaker::IsStored(std::uint32_t bucket) const {
+bool SnapshotTaker::IsStored(BucketId bucket) const {
   return stored_[bucket] && stored_[bucket]->slot == configurations_.At(bucket).primary.slot;
 }
 
 // Its process is the primary of a bucket that is not stored.
 bool SnapshotTaker::IsWanting(std::uint32_t server) const {
-  const Holder holder{.slot = server,
-                      .incarnation = roster_.IncarnationOf({Role::kParameterServer, server})};
-  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
-    if (configurations_.At(bucket).primary == holder && !IsStored(bucket)) {
+  const ServerId server_id{
+      .slot = server, .incarnation = processes_.IncarnationOf({Role::kParameterServer, server})};
+  for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
+    if (configurations_.At(bucket).primary == server_id && !IsStored(bucket)) {
       return true;
     }
   }
@@ -99,7 +99,7 @@ absl::StatusOr<bool> SnapshotTaker::OnTaken(std::uint32_t server,
 absl::Status SnapshotTaker::OnFailed(std::uint32_t server,
                                      const SnapshotTaken& message,
                                      TimePoint now) {
-  const MemberId id{Role::kParameterServer, server};
+  const SlotId id{Role::kParameterServer, server};
   const std::string problem = ToString(id) + " cannot store snapshot " + std::to_string(snapshot_) +
                               (message.disk_full ? ": " : " yet: ") + message.error;
   if (!message.disk_full) {  // a bucket is not served, as after any loss: there is time
@@ -119,7 +119,7 @@ absl::Status SnapshotTaker::OnFailed(std::uint32_t server,
 }
 
 // Asked again soon at first: buckets that begin are served a moment later, and nobody need know.
-void SnapshotTaker::WaitForServing(const MemberId& server,
+void SnapshotTaker::WaitForServing(const SlotId& server,
                                    const std::string& problem,
                                    TimePoint now) {
   if (retry_.has_value()) {
@@ -134,7 +134,7 @@ void SnapshotTaker::WaitForServing(const MemberId& server,
 
 // If every bucket is stored: makes it the state's checkpoint. Returns whether that is news.
 bool SnapshotTaker::Complete() {
-  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+  for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
     if (!IsStored(bucket)) {
       return false;
     }
@@ -157,10 +157,10 @@ bool SnapshotTaker::Follow() {
     return false;
   }
   std::set<std::uint32_t> servers;
-  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
-    const Bucket& record = configurations_.At(bucket);
-    if (!IsStored(bucket) && configurations_.IsServed(bucket) && asked_[bucket] != record.epoch) {
-      asked_[bucket] = record.epoch;
+  for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
+    const Configuration& record = configurations_.At(bucket);
+    if (!IsStored(bucket) && configurations_.IsServed(bucket) && asked_[bucket] != record.version) {
+      asked_[bucket] = record.version;
       servers.insert(record.primary.slot);
     }
   }
@@ -171,7 +171,7 @@ bool SnapshotTaker::Follow() {
 }
 
 bool SnapshotTaker::IsReadable() const {
-  for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
+  for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
     if (!IsStored(bucket) || !configurations_.IsServed(bucket)) {
       return false;
     }
@@ -189,7 +189,7 @@ void SnapshotTaker::Request(std::uint32_t server) {
   TakeSnapshot request{.snapshot = snapshot_,
                        .keep_from = snapshot_,
                        .keep = {},
-                       .writers_from = roster_.WritersFrom(),
+                       .writers_from = processes_.WritersFrom(),
                        .generations = configurations_.Generations()};
   for (const std::uint64_t kept : {state_.evaluated_snapshot,
                                    state_.checkpoint.snapshot,
@@ -203,7 +203,7 @@ void SnapshotTaker::Request(std::uint32_t server) {
       request.keep.push_back(kept);
     }
   }
-  roster_.SendTo({Role::kParameterServer, server}, request);
+  processes_.SendTo({Role::kParameterServer, server}, request);
 }
 
 void SnapshotTaker::OnTimer(TimePoint now) {

@@ -6,8 +6,9 @@
 
 #include "absl/status/statusor.h"
 #include "operator/core/buckets/configurations.h"
-#include "operator/core/processes/roster.h"
+#include "operator/core/processes/process_table.h"
 #include "operator/core/state/state.h"
+#include "services/common/base/ids.h"
 
 namespace adamant::controller {
 
@@ -32,7 +33,7 @@ class SnapshotTaker {
   SnapshotTaker(const JobSettings& settings,
                 JobState& state,
                 Outbox& outbox,
-                Roster& roster,
+                ProcessTable& processes,
                 const Configurations& configurations);
 
   /// Asks everybody to store it. `cuts`: what it holds of workers that go on pushing after it.
@@ -66,17 +67,17 @@ class SnapshotTaker {
   [[nodiscard]] std::optional<TimePoint> NextTimer() const { return retry_; }
 
  private:
-  [[nodiscard]] bool IsStored(std::uint32_t bucket) const;
+  [[nodiscard]] bool IsStored(BucketId bucket) const;
   [[nodiscard]] bool IsWanting(std::uint32_t server) const;
   void Request(std::uint32_t server);
   absl::Status OnFailed(std::uint32_t server, const SnapshotTaken& message, TimePoint now);
-  void WaitForServing(const MemberId& server, const std::string& problem, TimePoint now);
+  void WaitForServing(const SlotId& server, const std::string& problem, TimePoint now);
   [[nodiscard]] bool Complete();
 
   const JobSettings& settings_;
   JobState& state_;
   Outbox& outbox_;
-  Roster& roster_;
+  ProcessTable& processes_;
   const Configurations& configurations_;
 
   std::uint64_t kept_ = 0;
@@ -86,7 +87,7 @@ class SnapshotTaker {
   std::vector<std::optional<CheckpointBucket>> stored_;  // by bucket: as a primary stored it
   // By bucket: the epoch under which its serving primary was asked; 0: it was not. A bucket may go
   // and come back to the server that was asked before it went.
-  std::vector<std::uint64_t> asked_;
+  std::vector<ConfigurationVersion> asked_;
   std::optional<TimePoint> retry_;
   std::chrono::milliseconds wait_ = kFirstWait;  // for buckets that are not served yet
   bool told_waiting_ = false;

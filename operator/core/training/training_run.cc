@@ -19,7 +19,7 @@ std::string OrLost(const JobSettings& settings, const JobState& state) {
              : "";
 }
 
-std::string DivergedIn(std::uint64_t epoch, const std::string& found) {
+std::string DivergedIn(DataEpoch epoch, const std::string& found) {
   return "training diverged in epoch " + std::to_string(epoch) + ": " + found;
 }
 
@@ -28,19 +28,19 @@ std::string DivergedIn(std::uint64_t epoch, const std::string& found) {
 TrainingRun::TrainingRun(const JobSettings& settings,
                          JobState& state,
                          Outbox& outbox,
-                         Roster& roster,
+                         ProcessTable& processes,
                          Placement& placement,
                          Outcome& outcome)
     : settings_(settings),
       state_(state),
-      roster_(roster),
+      processes_(processes),
       placement_(placement),
       outcome_(outcome),
       alarms_(outbox),
-      parts_(settings, state, outbox, roster),
+      parts_(settings, state, outbox, processes),
       watch_(settings, state, outbox, meter_),
-      sequence_(settings, state, outbox, roster, parts_, placement, meter_, watch_),
-      going_back_(settings, state, outbox, roster, placement, sequence_, meter_, watch_) {}
+      sequence_(settings, state, outbox, processes, parts_, placement, meter_, watch_),
+      going_back_(settings, state, outbox, processes, placement, sequence_, meter_, watch_) {}
 
 void TrainingRun::Resume(bool anew) {
   const bool goes_back = anew && going_back_.Resume();
@@ -67,7 +67,7 @@ void TrainingRun::OnJoined(const Join& join, TimePoint now) {
   }
 }
 
-void TrainingRun::OnMessage(MemberId from, const MemberMessage& message, TimePoint now) {
+void TrainingRun::OnMessage(SlotId from, const MemberMessage& message, TimePoint now) {
   if (!begun_) {
     return;
   }
@@ -82,8 +82,8 @@ void TrainingRun::OnMessage(MemberId from, const MemberMessage& message, TimePoi
     case Role::kWorker:
       if (const auto* flushed = std::get_if<WorkerFlushed>(&message)) {
         sequence_.OnWorkerFlushed(from.slot, *flushed);
-      } else if (const auto* held = std::get_if<PushesHeld>(&message)) {
-        sequence_.OnPushesHeld(from.slot, *held, now);
+      } else if (const auto* held = std::get_if<PushesPaused>(&message)) {
+        sequence_.OnPushesPaused(from.slot, *held, now);
       }
       return;
   }
@@ -101,8 +101,8 @@ void TrainingRun::OnDataMessage(const MemberMessage& message, TimePoint now) {
   }
 }
 
-bool TrainingRun::OnWorker(MemberId from, const WorkerProgress& progress, TimePoint now) {
-  meter_.OnWorker(from.slot, roster_.IncarnationOf(from), progress, now);
+bool TrainingRun::OnWorker(SlotId from, const WorkerProgress& progress, TimePoint now) {
+  meter_.OnWorker(from.slot, processes_.IncarnationOf(from), progress, now);
   const std::optional<std::string> found = watch_.OnWorker(progress, now);
   if (!found || !begun_) {
     return false;
@@ -111,14 +111,14 @@ bool TrainingRun::OnWorker(MemberId from, const WorkerProgress& progress, TimePo
   return true;
 }
 
-void TrainingRun::OnDataServer(MemberId from, const DataServerProgress& progress, TimePoint now) {
+void TrainingRun::OnDataServer(SlotId from, const DataServerProgress& progress, TimePoint now) {
   meter_.OnDataServer(from.slot, progress, now);
   if (begun_ && state_.part_owner.front() == from.slot) {
     sequence_.Adopt(progress, now);
   }
 }
 
-void TrainingRun::OnAlarm(MemberId server, const std::string& alarm, TimePoint now) {
+void TrainingRun::OnAlarm(SlotId server, const std::string& alarm, TimePoint now) {
   const bool counting = begun_ && (state_.step == Step::kTraining || state_.step == Step::kClosing);
   const DiskAlarms::Progress progress = {
       .begun = begun_, .counting = counting, .counted = meter_.counted()};
@@ -143,7 +143,8 @@ void TrainingRun::OnExported(const Exported& event, TimePoint now) {
   if (event.status.ok()) {
     EndWithModel();
   } else if (absl::IsUnavailable(event.status) || sequence_.IsExportDisturbed()) {
-    sequence_.ExportAgain(now);  // a server is away; whether it comes back is the roster's matter
+    sequence_.ExportAgain(
+        now);  // a server is away; whether it comes back is the processes's matter
   } else {
     outcome_.End(Phase::kFailed, "cannot write the model: " + std::string(event.status.message()));
   }
@@ -163,7 +164,7 @@ void TrainingRun::EndWithModel() {
       lost.empty() ? EndKind::kDidNotLearn : EndKind::kLostLearned);
 }
 
-void TrainingRun::OnLost(MemberId id, TimePoint now) {
+void TrainingRun::OnLost(SlotId id, TimePoint now) {
   alarms_.Forget(id);
   switch (id.role) {
     case Role::kParameterServer:
@@ -221,7 +222,7 @@ void TrainingRun::OnSettled(const absl::Status& status, TimePoint now) {
 
 void TrainingRun::BeginWhenReady(TimePoint now) {
   if (!begun_ && !outcome_.IsDecided() && placement_.IsComplete(now) && parts_.Started() &&
-      roster_.AnyStarted(Role::kWorker)) {
+      processes_.AnyStarted(Role::kWorker)) {
     begun_ = true;
     placement_.OnJobBegun();
     going_back_.OnBegun();
@@ -239,7 +240,7 @@ void TrainingRun::StopIfEnding() {
 void TrainingRun::OnTimer(TimePoint now) {
   going_back_.OnTimer();
   if (!going_back_.ending()) {
-    roster_.StartDue(now);
+    processes_.StartDue(now);
   }
   sequence_.OnTimer(now);
 }

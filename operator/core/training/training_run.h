@@ -11,7 +11,7 @@
 #include "operator/core/diagnosis/divergence_watch.h"
 #include "operator/core/diagnosis/training_meter.h"
 #include "operator/core/processes/disk_alarms.h"
-#include "operator/core/processes/roster.h"
+#include "operator/core/processes/process_table.h"
 #include "operator/core/state/actions.h"
 #include "operator/core/state/messages.h"
 #include "operator/core/state/outcome.h"
@@ -22,10 +22,9 @@
 
 namespace adamant::controller {
 
-/// The training of a job: begins when all buckets are served, all parts are dealt and a worker is
-/// there, follows what happens to them, goes back where it must, and ends the job with its model or
-/// with why there is none.
-/// Threads: one thread at a time.
+/// The training of a job: begins when all buckets are served, all parts are dispatched and a worker
+/// is there, follows what happens to them, goes back where it must, and ends the job with its model
+/// or with why there is none. Threads: one thread at a time.
 class TrainingRun {
  public:
   using TimePoint = Clock::TimePoint;
@@ -34,7 +33,7 @@ class TrainingRun {
   TrainingRun(const JobSettings& settings,
               JobState& state,
               Outbox& outbox,
-              Roster& roster,
+              ProcessTable& processes,
               Placement& placement,
               Outcome& outcome);
 
@@ -61,16 +60,16 @@ class TrainingRun {
   void OnJoined(const Join& join, TimePoint now);
 
   /// Answers to another controller's commands are ignored: the step's command is sent again.
-  void OnMessage(MemberId from, const MemberMessage& message, TimePoint now);
+  void OnMessage(SlotId from, const MemberMessage& message, TimePoint now);
 
   /// Returns whether training has diverged.
-  bool OnWorker(MemberId from, const WorkerProgress& progress, TimePoint now);
-  void OnDataServer(MemberId from, const DataServerProgress& progress, TimePoint now);
+  bool OnWorker(SlotId from, const WorkerProgress& progress, TimePoint now);
+  void OnDataServer(SlotId from, const DataServerProgress& progress, TimePoint now);
 
   /// As DiskAlarms.
-  void OnAlarm(MemberId server, const std::string& alarm, TimePoint now);
-  void OnStored(MemberId server, const StoredBuckets& stored) { alarms_.OnStored(server, stored); }
-  void OnDamages(MemberId server, const std::vector<std::string>& damages) {
+  void OnAlarm(SlotId server, const std::string& alarm, TimePoint now);
+  void OnStored(SlotId server, const StoredBuckets& stored) { alarms_.OnStored(server, stored); }
+  void OnDamages(SlotId server, const std::vector<std::string>& damages) {
     alarms_.OnDamages(server, damages);
   }
 
@@ -80,7 +79,7 @@ class TrainingRun {
   void OnExported(const Exported& event, TimePoint now);
 
   /// The member's process is gone, and with it what was expected of it.
-  void OnLost(MemberId id, TimePoint now);
+  void OnLost(SlotId id, TimePoint now);
 
   /// This controller was held up: nobody has been heard meanwhile.
   void OnHeldUp(TimePoint now);
@@ -90,7 +89,7 @@ class TrainingRun {
 
   // What follows.
 
-  /// Tells everybody who is there now, and who deals which part.
+  /// Tells everybody who is there now, and who dispatches which part.
   void PublishMembers(TimePoint now);
 
   /// Concludes what follows for the buckets, and tells the members; begins, if all is there.
@@ -114,7 +113,7 @@ class TrainingRun {
 
   const JobSettings& settings_;
   JobState& state_;
-  Roster& roster_;
+  ProcessTable& processes_;
   Placement& placement_;
   Outcome& outcome_;
   DiskAlarms alarms_;

@@ -96,10 +96,10 @@ std::vector<FailedWrites::Failure> FailedWrites::Lasting(Clock::TimePoint now) c
   std::vector<Failure> unanswered;
   for (const auto& [what, record] : failing_) {
     const auto& silence = record.silence;
-    if (silence && silence->since <= last_answer_ && now - silence->since >= kPatience) {
+    if (silence && silence->since <= last_answer_ && now - silence->since >= kTimeout) {
       unanswered.push_back(
           {.what = what, .why = kNoAnswer + silence->begin + kWhoHangs, .unanswered = true});
-    } else if (!record.why.empty() && now - record.since >= kPatience) {
+    } else if (!record.why.empty() && now - record.since >= kTimeout) {
       lasting.push_back({.what = what, .why = record.why});
     }
   }

@@ -17,7 +17,7 @@ namespace adamant::kube {
 /// Threads: one.
 class FailedWrites {
  public:
-  static constexpr std::chrono::seconds kPatience{3};  ///< from the first failure to its telling
+  static constexpr std::chrono::seconds kTimeout{3};  ///< from the first failure to its telling
 
   struct Failure {
     std::string what;  ///< begins with a verb: "create pod worker-0"
@@ -53,7 +53,7 @@ class FailedWrites {
   void BeginPass();
   void EndPass(bool complete);
 
-  /// What has failed for kPatience, the same since the first time, by `what`; what was answered
+  /// What has failed for kTimeout, the same since the first time, by `what`; what was answered
   /// comes first.
   [[nodiscard]] std::vector<Failure> Lasting(Clock::TimePoint now) const;
 

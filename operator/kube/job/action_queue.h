@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "operator/core/state/actions.h"
 #include "operator/kube/api/api_pause.h"
-#include "operator/kube/job/held_actions.h"
+#include "operator/kube/job/deferred_actions.h"
 #include "operator/kube/job/job_notes.h"
 #include "operator/kube/resources/job_writer.h"
 #include "operator/kube/storage/kube_state_store.h"
@@ -57,7 +57,7 @@ class ActionQueue {
   /// Not OK: another controller has written to the state, and nothing that this one thinks counts
   /// any more, nor is performed.
   [[nodiscard]] const absl::Status& taken_over() const { return taken_over_; }
-  void OnTakenOver(const absl::Status& status) { taken_over_ = status; }
+  void OnPromoted(const absl::Status& status) { taken_over_ = status; }
 
  private:
   void PerformAll();
@@ -72,7 +72,7 @@ class ActionQueue {
 
   std::uint64_t version_ = 0;               // of the state that is stored
   std::deque<controller::Action> actions_;  // to be performed in order
-  HeldActions held_;
+  DeferredActions held_;
   bool waits_ = false;     // for an answer of the API
   bool collects_ = false;  // what is to be stored: several events are handled
   ApiPause pause_;

@@ -9,8 +9,8 @@
 
 namespace adamant::kube {
 
-/// Takes a job's events from the streams' threads; outlives its body where a stream does. Threads:
-/// any.
+/// Takes a job's events from the streams' threads; outlives its reconciler where a stream does.
+/// Threads: any.
 class JobInbox {
  public:
   explicit JobInbox(std::function<void()> wake) : wake_(std::move(wake)) {}

@@ -18,14 +18,14 @@ class JobObserver {
   void OnAction(const controller::Action& action) {
     if (const auto* phase = std::get_if<controller::FailoverPhase>(&action)) {
       OnFailoverPhase(*phase);
-    } else if (const auto* taken = std::get_if<controller::TakenOver>(&action)) {
-      OnTakenOver(*taken);
+    } else if (const auto* taken = std::get_if<controller::Promoted>(&action)) {
+      OnPromoted(*taken);
     }
   }
 
  private:
   virtual void OnFailoverPhase(const controller::FailoverPhase& phase) = 0;
-  virtual void OnTakenOver(const controller::TakenOver& taken) = 0;
+  virtual void OnPromoted(const controller::Promoted& taken) = 0;
 };
 
 }  // namespace adamant::kube

@@ -170,15 +170,15 @@ void Operator::OnStarted() {
     return;
   }
   control_ = *std::move(control);
-  context_ = std::make_unique<BodyContext>(BodyContext{.client = client_,
-                                                       .control = *control_,
-                                                       .events = events_,
-                                                       .clock = clock_,
-                                                       .pods = options_.pods,
-                                                       .observer = options_.observer});
+  context_ = std::make_unique<ReconcilerContext>(ReconcilerContext{.client = client_,
+                                                                   .control = *control_,
+                                                                   .events = events_,
+                                                                   .clock = clock_,
+                                                                   .pods = options_.pods,
+                                                                   .observer = options_.observer});
   const auto queue = std::make_shared<WorkQueue>(clock_, WorkQueueOptions(), options_.observer);
-  bodies_ =
-      std::make_unique<JobBodies>(*context_, [queue](const std::string& key) { queue->Add(key); });
+  reconcilers_ = std::make_unique<JobReconcilers>(
+      *context_, [queue](const std::string& key) { queue->Add(key); });
   sweep_ =
       std::make_unique<OrphanSweep>(client_, [this](const ObjectKey& key, const std::string& uid) {
         const auto job = jobs_.Get(key);
@@ -209,7 +209,7 @@ void Operator::OnStopped() {
   queue->ShutDown();
   workers_.clear();
   sweep_.reset();
-  bodies_.reset();
+  reconcilers_.reset();
   control_->Stop();
   context_.reset();
   control_.reset();
@@ -289,10 +289,10 @@ void Operator::Work(const std::string& key) {
   const auto view = jobs_.Get(*parsed);
   if (view == nullptr || view->deleting) {
     queue->Forget(key);  // another job of that name begins anew
-    bodies_->Drop(*parsed);
+    reconcilers_->Drop(*parsed);
     return LetPodsGo(*parsed, *queue);
   }
-  const auto next = bodies_->Work(view, ObjectsOf(*view));
+  const auto next = reconcilers_->Work(view, ObjectsOf(*view));
   if (!next.ok()) {
     LogWarning("work to be repeated", {{"job", key}, {"error", next.status().ToString()}});
     Tell(OperatorObserver::Outcome::kError);

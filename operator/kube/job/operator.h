@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "operator/control/control_server.h"
-#include "operator/kube/job/job_bodies.h"
-#include "operator/kube/job/job_body.h"
 #include "operator/kube/job/job_observer.h"
+#include "operator/kube/job/job_reconciler.h"
+#include "operator/kube/job/job_reconcilers.h"
 #include "operator/kube/job/orphan_sweep.h"
 #include "operator/kube/pods/pod_object.h"
 #include "operator/kube/status/job_objects.h"
@@ -111,8 +111,8 @@ class Operator {
 
   // These change only while there are no workers.
   std::unique_ptr<control::ControlServer> control_;
-  std::unique_ptr<BodyContext> context_;
-  std::unique_ptr<JobBodies> bodies_;
+  std::unique_ptr<ReconcilerContext> context_;
+  std::unique_ptr<JobReconcilers> reconcilers_;
   std::unique_ptr<OrphanSweep> sweep_;
   std::vector<std::jthread> workers_ ABSL_GUARDED_BY(leadership_mutex_);
   bool stopped_ ABSL_GUARDED_BY(leadership_mutex_) = false;

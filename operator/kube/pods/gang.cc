@@ -25,7 +25,7 @@ int Servers(const v1::Distribution& distribution) {
 }
 
 bool HasPlace(const PodGroup& group,
-              const controller::MemberId& process,
+              const controller::SlotId& process,
               const v1::Distribution& distribution) {
   const bool is_more = process.role == controller::Role::kWorker && group.pods > 0 &&
                        static_cast<int>(process.slot) >= group.pods - Servers(distribution);
@@ -69,7 +69,7 @@ PodGroup GroupOf(std::string name, const std::vector<std::shared_ptr<const PodVi
 }
 
 void AddGang(const PodGroup& group,
-             const controller::MemberId& process,
+             const controller::SlotId& process,
              const v1::JobSpec& spec,
              Json& pod) {
   const v1::Scheduling& scheduling = spec.pods().scheduling();

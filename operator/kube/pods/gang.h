@@ -35,7 +35,7 @@ struct PodGroup {
   int pods = 0;  ///< that it was made for; 0: it is not made yet
   /// Those whose pods in it have ended with code 0: Kueue takes them for done, and any other pod in
   /// their place for one too many.
-  std::set<controller::MemberId> done{};
+  std::set<controller::SlotId> done{};
 };
 
 /// The name that the pods of a job's `start` have in common, and no others: under it Kueue counts
@@ -48,7 +48,7 @@ PodGroup GroupOf(std::string name, const std::vector<std::shared_ptr<const PodVi
 /// Adds to the pod of a process what those look at. One that `group`, of Kueue, has no place for is
 /// queued alone: a worker more than there were when the group was made, or than were left.
 void AddGang(const PodGroup& group,
-             const controller::MemberId& process,
+             const controller::SlotId& process,
              const v1::JobSpec& spec,
              nlohmann::json& pod);
 

@@ -29,7 +29,7 @@ class MemberAddresses {
   std::string OnJoin(controller::ConnectionId connection, const controller::Join& join);
 
  private:
-  using Key = std::pair<controller::MemberId, std::uint64_t>;  // with the generation
+  using Key = std::pair<controller::SlotId, std::uint64_t>;  // with the generation
 
   struct Pod {
     std::string uid;

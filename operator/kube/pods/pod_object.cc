@@ -23,8 +23,8 @@ namespace adamant::kube {
 namespace {
 
 using controller::LossReason;
-using controller::MemberId;
 using controller::Role;
+using controller::SlotId;
 using controller::StartProcess;
 
 constexpr int kMetricsPort = 7070;

@@ -11,22 +11,22 @@ namespace {
 
 using controller::LossCause;
 using controller::LossReason;
-using controller::MemberId;
 using controller::ProcessExited;
+using controller::SlotId;
 using controller::StartProcess;
 using State = ObservedPod::State;
 
-bool IsGivenUp(const ObservedPod& pod, const NodePatience& patience) {
+bool IsGivenUp(const ObservedPod& pod, const NodeTimeouts& patience) {
   return pod.node_out_of_service || (pod.node_away && *pod.node_away >= patience.unreachable);
 }
 
-bool IsShutOut(const ObservedPod& pod, const NodePatience& patience) {
+bool IsShutOut(const ObservedPod& pod, const NodeTimeouts& patience) {
   return pod.shut_out && *pod.shut_out >= patience.cordoned;
 }
 
 // When any of these will change though nothing happens.
 std::optional<std::chrono::milliseconds> NextBound(const ObservedPod& pod,
-                                                   const NodePatience& patience) {
+                                                   const NodeTimeouts& patience) {
   if (pod.shut_out && !IsShutOut(pod, patience)) {
     return patience.cordoned - *pod.shut_out;
   }
@@ -74,8 +74,8 @@ ProcessExited Loss(const ObservedPod& pod) {
 }
 
 // By slot, the highest generation whose pod has ended: it is kept.
-std::map<MemberId, std::uint64_t> NewestEnded(std::span<const ObservedPod> pods) {
-  std::map<MemberId, std::uint64_t> newest;
+std::map<SlotId, std::uint64_t> NewestEnded(std::span<const ObservedPod> pods) {
+  std::map<SlotId, std::uint64_t> newest;
   for (const ObservedPod& pod : pods) {
     if (pod.state == State::kEnded) {
       std::uint64_t& generation = newest[pod.process.id];
@@ -86,7 +86,7 @@ std::map<MemberId, std::uint64_t> NewestEnded(std::span<const ObservedPod> pods)
 }
 
 // A pod whose container has not ended, as far as anybody can tell.
-void PlanLive(const ObservedPod& pod, bool wanted, const NodePatience& patience, PodPlan& plan) {
+void PlanLive(const ObservedPod& pod, bool wanted, const NodeTimeouts& patience, PodPlan& plan) {
   const bool given_up =
       IsGivenUp(pod, patience) || IsShutOut(pod, patience) || !pod.deleted_claim.empty();
   if (given_up) {
@@ -105,14 +105,14 @@ void PlanLive(const ObservedPod& pod, bool wanted, const NodePatience& patience,
 
 }  // namespace
 
-bool IsToBeForced(const ObservedPod& pod, const NodePatience& patience) {
+bool IsToBeForced(const ObservedPod& pod, const NodeTimeouts& patience) {
   return pod.node_out_of_service ||
          (pod.node_away && *pod.node_away >= patience.unreachable + patience.force_delete);
 }
 
 PodPlan Reconcile(std::span<const StartProcess> wanted,
                   std::span<const ObservedPod> pods,
-                  const NodePatience& patience) {
+                  const NodeTimeouts& patience) {
   PodPlan plan;
   const std::set<StartProcess> wishes(wanted.begin(), wanted.end());
   std::set<StartProcess> known;

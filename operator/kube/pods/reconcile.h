@@ -11,8 +11,8 @@
 
 namespace adamant::kube {
 
-/// What is known of a pod. What a body sees may be old: a pod that it has made counts as pending
-/// until it sees it, one that it saw go away as gone.
+/// What is known of a pod. What a reconciler sees may be old: a pod that it has made counts as
+/// pending until it sees it, one that it saw go away as gone.
 struct ObservedPod {
   enum class State : std::uint8_t {
     kPending,  ///< exists, its container has not started
@@ -51,14 +51,14 @@ struct DeletePod {
 };
 
 /// How soon what is on a node that is away is given up.
-struct NodePatience {
+struct NodeTimeouts {
   std::chrono::milliseconds unreachable{20'000};   ///< then its processes count as lost
   std::chrono::milliseconds force_delete{30'000};  ///< more, and their pods are deleted by force
   std::chrono::milliseconds cordoned{60'000};      ///< then pods are shut out for good
 };
 
 /// Whether nobody waits any longer for the node of this pod to confirm that it has ended.
-bool IsToBeForced(const ObservedPod& pod, const NodePatience& patience);
+bool IsToBeForced(const ObservedPod& pod, const NodeTimeouts& patience);
 
 /// What makes the pods what they should be.
 struct PodPlan {
@@ -75,6 +75,6 @@ struct PodPlan {
 /// The newest ended pod of a slot is left for its logs until the next one of that slot has ended.
 PodPlan Reconcile(std::span<const controller::StartProcess> wanted,
                   std::span<const ObservedPod> pods,
-                  const NodePatience& patience = {});
+                  const NodeTimeouts& patience = {});
 
 }  // namespace adamant::kube

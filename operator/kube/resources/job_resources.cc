@@ -58,7 +58,7 @@ void JobResources::Begin(std::shared_ptr<const JobView> view,
 
 absl::Status JobResources::Make(const JobObjects& seen) {
   const PodViews& pods = seen.pods;
-  const auto volume_of = [this](controller::MemberId id) { return controller_->VolumeOf(id); };
+  const auto volume_of = [this](controller::SlotId id) { return controller_->VolumeOf(id); };
   const v1::JobSpec& spec = view_->job->spec();
   absl::Status status;
   waiting_.Update(
@@ -111,7 +111,7 @@ std::optional<ObservedPod> JobResources::ObserveExport(const PodViews& pods,
   return found == pods.end() ? std::nullopt : std::optional(ObserveOne(**found));
 }
 
-NodePatience JobResources::Patience() const {
+NodeTimeouts JobResources::Patience() const {
   const v1::Detection& detection = view_->job->spec().detection();
   return {.unreachable = job::ToMilliseconds(detection.node_unreachable()),
           .force_delete = job::ToMilliseconds(detection.force_delete()),
@@ -195,7 +195,7 @@ absl::Status JobResources::MakePods(const PodViews& pods) {
   }
   const PodGroup group = GroupOf(GroupName(writer_.job().uid, controller_->state().starts), pods);
   status.Update(
-      pods_.Create(*view_->job, std::move(plan.create), group, [this](controller::MemberId id) {
+      pods_.Create(*view_->job, std::move(plan.create), group, [this](controller::SlotId id) {
         return controller_->VolumeOf(id);
       }));
   if (!LeavesPods()) {

@@ -19,7 +19,7 @@ void ModelExport::Reset() {
 
 ModelExport::Result ModelExport::Work(const Source& source,
                                       const ObservedPod* pod,
-                                      const NodePatience& patience) {
+                                      const NodeTimeouts& patience) {
   if (!attempts_.why().ok()) {
     Note(source.spec, attempts_.why());
   }
@@ -104,7 +104,7 @@ Json ModelExport::DataOf(const Source& source) const {
                {"accuracy", source.state.accuracy},
                {"servers", source.servers},
                {"primaries", Json::array()}};
-  for (const controller::Bucket& bucket : source.state.buckets) {
+  for (const controller::Configuration& bucket : source.state.buckets) {
     data["primaries"].push_back(bucket.primary.slot);
   }
   return {{"job.json", DumpJson(MessageJson(source.spec))}, {"source.json", DumpJson(data)}};

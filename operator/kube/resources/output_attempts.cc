@@ -10,9 +10,9 @@ absl::Status OutputAttempts::CheckStarted(const ObservedPod& pod) {
     waits_since_.reset();
   } else if (!waits_since_) {
     waits_since_ = now;
-  } else if (now - *waits_since_ >= kPatience) {
+  } else if (now - *waits_since_ >= kTimeout) {
     return absl::FailedPreconditionError("its pod " + pod.name + " has not started for " +
-                                         std::to_string(kPatience.count()) +
+                                         std::to_string(kTimeout.count()) +
                                          " s; `kubectl adamant explain` says why");
   }
   return absl::OkStatus();

@@ -17,7 +17,7 @@ class OutputAttempts {
  public:
   static constexpr std::chrono::milliseconds kFirstWait{2'000};
   static constexpr std::chrono::minutes kLastWait{2};
-  static constexpr std::chrono::seconds kPatience{60};  ///< until it is told that a pod waits
+  static constexpr std::chrono::seconds kTimeout{60};  ///< until it is told that a pod waits
 
   /// `clock` must outlive this.
   explicit OutputAttempts(const Clock& clock) : clock_(clock) {}

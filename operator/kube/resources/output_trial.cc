@@ -20,7 +20,7 @@ void OutputTrial::Begin(std::string written) {
 
 absl::StatusOr<bool> OutputTrial::Check(const JobView& view,
                                         const ObservedPod* pod,
-                                        const NodePatience& patience) {
+                                        const NodeTimeouts& patience) {
   const JobIdentity& job = writer_.job();
   const std::string name = OutputClaimName(job.key.name, *view.job);
   const absl::StatusOr<std::string> uid = CheckClaim(writer_.client(), {job.key.ns, name});
@@ -41,7 +41,7 @@ absl::StatusOr<bool> OutputTrial::Check(const JobView& view,
 // What has failed is tried again as an export is.
 absl::StatusOr<bool> OutputTrial::Try(const JobView& view,
                                       const ObservedPod* pod,
-                                      const NodePatience& patience) {
+                                      const NodeTimeouts& patience) {
   if (pod == nullptr) {
     const absl::Status made =
         writer_.CreateOnce(kPods, OutputTrialObject(writer_.job(), *view.job, pods_)).status();

@@ -47,7 +47,7 @@ std::map<std::string, std::string> PodNodes::Zones() const {
   return zones;
 }
 
-std::string PodNodes::WhereItRan(controller::MemberId id) const {
+std::string PodNodes::WhereItRan(controller::SlotId id) const {
   const auto after = ran_on_.upper_bound({.id = id, .generation = UINT64_MAX});
   const bool known = after != ran_on_.begin() && std::prev(after)->first.id == id;
   return known ? " (on " + std::prev(after)->second + ")" : "";

@@ -37,7 +37,7 @@ class PodNodes {
 
   /// Returns " (on node2)": where the last process of a slot ran that has had a node; "": not
   /// known.
-  [[nodiscard]] std::string WhereItRan(controller::MemberId id) const;
+  [[nodiscard]] std::string WhereItRan(controller::SlotId id) const;
 
   /// Forgets where processes ran before the last but one of this slot.
   void ForgetBefore(const controller::StartProcess& process);

@@ -28,7 +28,7 @@ namespace adamant::kube {
 class ProcessPods {
  public:
   /// Which volume a process uses.
-  using VolumeOf = std::function<std::uint64_t(controller::MemberId id)>;
+  using VolumeOf = std::function<std::uint64_t(controller::SlotId id)>;
 
   /// The arguments must outlive this.
   ProcessPods(JobWriter& writer, ServerClaims& claims, const PodSettings& settings)

@@ -10,7 +10,7 @@
 namespace adamant::kube {
 
 absl::Status ServerClaims::Make(const v1::TrainingJob& spec,
-                                controller::MemberId server,
+                                controller::SlotId server,
                                 std::uint64_t volume) {
   const Json claim = ClaimObject(writer_.job(), spec, server.slot, volume);
   const std::string name = KeyOf(claim).name;

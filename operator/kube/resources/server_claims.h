@@ -28,7 +28,7 @@ class ServerClaims {
 
   /// Makes the claim of a server's volume. One that was deleted while no pod waited for it is there
   /// again under its name, and empty, which is told.
-  absl::Status Make(const v1::TrainingJob& spec, controller::MemberId server, std::uint64_t volume);
+  absl::Status Make(const v1::TrainingJob& spec, controller::SlotId server, std::uint64_t volume);
 
   /// Deletes the volumes before those in use, which nobody needs any more. After a restart they are
   /// asked for again, as nothing is remembered of it.

@@ -59,7 +59,7 @@ void WaitingServers::Update(const JobObjects& seen,
     const Clock::TimePoint ask_at = IsFirst(*view) ? now + kBetweenQuestions : now;
     Waiting& pod = waiting_.try_emplace(view->pod.uid, Waiting{.ask_at = ask_at}).first->second;
     if (now >= pod.ask_at) {
-      const controller::MemberId id = view->pod.process.id;
+      const controller::SlotId id = view->pod.process.id;
       AskForClaim(ClaimName(writer_.job().key.name, id.slot, volume_of(id)), seen, pod);
       pod.ask_at = now + kBetweenQuestions;
     }

@@ -23,7 +23,7 @@ bool IsServer(const PodView& view);
 class WaitingServers {
  public:
   /// Which volume a process uses.
-  using VolumeOf = std::function<std::uint64_t(controller::MemberId id)>;
+  using VolumeOf = std::function<std::uint64_t(controller::SlotId id)>;
 
   /// `writer` must outlive this.
   explicit WaitingServers(const JobWriter& writer) : writer_(writer) {}

@@ -20,7 +20,7 @@ v1::TrainingJobStatus StatusOf(const controller::JobReport& report,
                                const JobView& view,
                                const std::string& now);
 
-/// Adds what the job's controller remembers beside its report: take-overs, and for how long it ran.
+/// Adds what the job's controller remembers beside its report: promotions, and for how long it ran.
 void AddHistory(const controller::JobState& state,
                 const controller::JobReport& report,
                 v1::TrainingJobStatus& status);

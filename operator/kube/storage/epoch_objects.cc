@@ -27,7 +27,7 @@ std::string NameOf(const std::string& job, std::uint64_t index) {
   return job + "-epochs-" + std::to_string(index);
 }
 
-std::uint64_t IndexOf(std::uint64_t epoch) { return (epoch - 1) / kEpochsOfAnObject; }
+std::uint64_t IndexOf(DataEpoch epoch) { return (epoch - 1) / kEpochsOfAnObject; }
 
 // 0: it is none.
 std::uint64_t NumberIn(std::string_view text) {
@@ -43,7 +43,7 @@ bool IsChanged(const absl::Status& status) {
 
 }  // namespace
 
-std::string EpochsName(const std::string& job, std::uint64_t epoch) {
+std::string EpochsName(const std::string& job, DataEpoch epoch) {
   return NameOf(job, IndexOf(epoch));
 }
 

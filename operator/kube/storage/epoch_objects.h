@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "operator/core/state/actions.h"
 #include "operator/kube/storage/stored_objects.h"
+#include "services/common/base/ids.h"
 
 namespace adamant::kube {
 
@@ -25,7 +26,7 @@ inline constexpr std::size_t kLargestEpochObject = std::size_t{512} << 10;
 inline constexpr char kEpochEntryPrefix[] = "epoch.";
 
 /// "mnist-epochs-0": the ConfigMap with the result of this epoch, counted from 1.
-std::string EpochsName(const std::string& job, std::uint64_t epoch);
+std::string EpochsName(const std::string& job, DataEpoch epoch);
 
 /// The results of a job's epochs, in ConfigMaps `<job>-epochs-<n>`, an entry each. Controllers only
 /// write them: they are read by the pod that writes the job's metrics, and lead to nothing else.
@@ -59,7 +60,7 @@ class EpochObjects {
   // Which result it is; in the order in which epochs end.
   struct RowId {
     std::uint64_t attempt = 1;
-    std::uint64_t epoch = 0;
+    DataEpoch epoch = 0;
 
     auto operator<=>(const RowId&) const = default;
   };

@@ -127,7 +127,7 @@ absl::StatusOr<KubeStateStore::Maps> KubeStateStore::ReadMaps() const {
             .own = objects_.IsOwn(object),
             .term = static_cast<std::uint64_t>(stored.term()),
             .buckets = {}};
-    for (const v1::Bucket& bucket : stored.buckets()) {
+    for (const v1::Configuration& bucket : stored.buckets()) {
       map.buckets.push_back(codec::Decode(bucket));
     }
     found[static_cast<std::size_t>(stored.first()) / kBucketsOfAMap] = std::move(map);
@@ -166,7 +166,7 @@ absl::Status KubeStateStore::CompareAndSwap(
 }
 
 absl::Status KubeStateStore::WriteMaps(std::uint64_t term,
-                                       const std::vector<controller::Bucket>& buckets) {
+                                       const std::vector<controller::Configuration>& buckets) {
   const std::size_t count = (buckets.size() + kBucketsOfAMap - 1) / kBucketsOfAMap;
   for (std::size_t i = 0; i < count; ++i) {
     const auto begin = buckets.begin() + static_cast<std::ptrdiff_t>(i * kBucketsOfAMap);
@@ -191,7 +191,7 @@ absl::Status KubeStateStore::WriteMap(std::size_t index, Map map) {
   message.set_term(static_cast<std::int64_t>(map.term));
   message.set_first(static_cast<std::int64_t>(index * kBucketsOfAMap));
   message.set_count(static_cast<std::int64_t>(map.buckets.size()));
-  for (const controller::Bucket& bucket : map.buckets) {
+  for (const controller::Configuration& bucket : map.buckets) {
     codec::Encode(bucket, *message.add_buckets());
   }
   ADAMANT_ASSIGN_OR_RETURN(

@@ -54,7 +54,7 @@ class KubeStateStore final : public controller::StateStore {
     std::string resource_version;
     bool own = false;
     std::uint64_t term = 0;
-    std::vector<controller::Bucket> buckets;
+    std::vector<controller::Configuration> buckets;
   };
   using Maps = std::map<std::size_t, Map>;  // by index
 
@@ -62,7 +62,7 @@ class KubeStateStore final : public controller::StateStore {
   absl::Status LoadMaps();
   absl::Status CheckNothingIsLost() const;
   absl::StatusOr<Maps> ReadMaps() const;
-  absl::Status WriteMaps(std::uint64_t term, const std::vector<controller::Bucket>& buckets);
+  absl::Status WriteMaps(std::uint64_t term, const std::vector<controller::Configuration>& buckets);
   absl::Status WriteMap(std::size_t index, Map map);
   absl::Status WriteRest();
 

@@ -139,8 +139,8 @@ class Plot {
       }
     }
     y_ = values.empty() ? Range{} : RangeOf(values, 5);
-    std::uint64_t first = rows_.front().epoch;
-    std::uint64_t last = rows_.back().epoch;
+    DataEpoch first = rows_.front().epoch;
+    DataEpoch last = rows_.back().epoch;
     for (const EpochResult& row : undone_) {
       first = std::min(first, row.epoch);
       last = std::max(last, row.epoch);

@@ -76,14 +76,14 @@ class Reader {
   }
 
  private:
-  absl::StatusOr<parameter_server::Snapshots> SnapshotsOf(std::uint32_t bucket) {
+  absl::StatusOr<parameter_server::Snapshots> SnapshotsOf(BucketId bucket) {
     ADAMANT_ASSIGN_OR_RETURN(storage::KvStore * store,
                              stores_.Of(manifest_.checkpoint.buckets[bucket].slot));
     return parameter_server::Snapshots(manifest_.job_uid, *store);
   }
 
   // The copy on disk is the one that the manifest names.
-  absl::Status CheckBucket(std::uint32_t bucket) {
+  absl::Status CheckBucket(BucketId bucket) {
     ADAMANT_ASSIGN_OR_RETURN(const parameter_server::Snapshots snapshots, SnapshotsOf(bucket));
     ADAMANT_ASSIGN_OR_RETURN(const auto found,
                              snapshots.Find(manifest_.checkpoint.snapshot, bucket));

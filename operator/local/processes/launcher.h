@@ -14,7 +14,7 @@ namespace adamant::local {
 
 /// What to run for a slot.
 struct Command {
-  controller::MemberId id;
+  controller::SlotId id;
   std::uint64_t generation = 0;
   std::vector<std::string> arguments;  ///< the first is the program's path
   std::filesystem::path log;           ///< standard output and error are appended here
@@ -33,7 +33,7 @@ class Launcher {
   virtual absl::Status Start(const Command& command) = 0;
 
   /// SIGKILL to the process of this slot and generation; nothing when it is gone.
-  virtual void Kill(controller::MemberId id, std::uint64_t generation) = 0;
+  virtual void Kill(controller::SlotId id, std::uint64_t generation) = 0;
 
   virtual void KillAll() = 0;
 

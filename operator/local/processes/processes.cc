@@ -131,7 +131,7 @@ absl::Status Processes::Start(const Command& command) {
   return absl::OkStatus();
 }
 
-void Processes::Kill(controller::MemberId id, std::uint64_t generation) {
+void Processes::Kill(controller::SlotId id, std::uint64_t generation) {
   for (Child& child : children_) {
     if (child.id == id && child.generation == generation) {
       child.killed = true;

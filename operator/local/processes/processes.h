@@ -29,7 +29,7 @@ class Processes final : public Launcher {
   Processes& operator=(const Processes&) = delete;
 
   absl::Status Start(const Command& command) override;
-  void Kill(controller::MemberId id, std::uint64_t generation) override;
+  void Kill(controller::SlotId id, std::uint64_t generation) override;
   void KillAll() override;
   void AddDescriptors(std::vector<pollfd>& descriptors) const override;
   std::vector<controller::ProcessExited> Reap() override;
@@ -40,7 +40,7 @@ class Processes final : public Launcher {
   struct Child {
     pid_t pid = 0;
     int descriptor = -1;  // pidfd: signals through it cannot hit another process
-    controller::MemberId id;
+    controller::SlotId id;
     std::uint64_t generation = 0;
     std::filesystem::path log;
     bool killed = false;  // by us

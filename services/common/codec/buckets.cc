@@ -10,64 +10,64 @@ namespace {
 
 using Kind = protocol::Proposal::Kind;
 
-static_assert(static_cast<int>(Kind::kTakeOver) == v1::Proposal::TAKE_OVER);
+static_assert(static_cast<int>(Kind::kPromote) == v1::Proposal::PROMOTE);
 static_assert(static_cast<int>(Kind::kDrop) == v1::Proposal::DROP);
 static_assert(static_cast<int>(Kind::kAdd) == v1::Proposal::ADD);
 
-std::optional<protocol::Holder> Advised(bool given, const v1::Holder& holder) {
-  return given ? std::optional(codec::Decode(holder)) : std::nullopt;
+std::optional<protocol::ServerId> Advised(bool given, const v1::ServerId& server) {
+  return given ? std::optional(codec::Decode(server)) : std::nullopt;
 }
 
 }  // namespace
 
-protocol::Holder Decode(const v1::Holder& message) {
+protocol::ServerId Decode(const v1::ServerId& message) {
   return {.slot = message.slot(), .incarnation = message.incarnation()};
 }
 
-void Encode(const protocol::Holder& holder, v1::Holder& message) {
-  message.set_slot(holder.slot);
-  message.set_incarnation(holder.incarnation);
+void Encode(const protocol::ServerId& server, v1::ServerId& message) {
+  message.set_slot(server.slot);
+  message.set_incarnation(server.incarnation);
 }
 
-protocol::Bucket Decode(const v1::Bucket& message) {
-  protocol::Bucket bucket{.epoch = message.epoch(),
-                          .generation = message.generation(),
-                          .primary = Decode(message.primary()),
-                          .members = {},
-                          .created = message.created(),
-                          .learner = Advised(message.has_learner(), message.learner()),
-                          .leaver = Advised(message.has_leaver(), message.leaver()),
-                          .heir = Advised(message.has_heir(), message.heir()),
-                          .restored_snapshot = message.restored_snapshot()};
-  for (const v1::Holder& member : message.members()) {
-    bucket.members.push_back(Decode(member));
+protocol::Configuration Decode(const v1::Configuration& message) {
+  protocol::Configuration bucket{.version = message.epoch(),
+                                 .generation = message.generation(),
+                                 .primary = Decode(message.primary()),
+                                 .replicas = {},
+                                 .created = message.created(),
+                                 .learner = Advised(message.has_learner(), message.learner()),
+                                 .departing = Advised(message.has_leaver(), message.leaver()),
+                                 .successor = Advised(message.has_heir(), message.heir()),
+                                 .restored_snapshot = message.restored_snapshot()};
+  for (const v1::ServerId& member : message.members()) {
+    bucket.replicas.push_back(Decode(member));
   }
   return bucket;
 }
 
-void Encode(const protocol::Bucket& bucket, v1::Bucket& message) {
-  message.set_epoch(bucket.epoch);
+void Encode(const protocol::Configuration& bucket, v1::Configuration& message) {
+  message.set_epoch(bucket.version);
   message.set_generation(bucket.generation);
   Encode(bucket.primary, *message.mutable_primary());
-  for (const protocol::Holder& member : bucket.members) {
+  for (const protocol::ServerId& member : bucket.replicas) {
     Encode(member, *message.add_members());
   }
   message.set_created(bucket.created);
   if (bucket.learner) {
     Encode(*bucket.learner, *message.mutable_learner());
   }
-  if (bucket.leaver) {
-    Encode(*bucket.leaver, *message.mutable_leaver());
+  if (bucket.departing) {
+    Encode(*bucket.departing, *message.mutable_leaver());
   }
-  if (bucket.heir) {
-    Encode(*bucket.heir, *message.mutable_heir());
+  if (bucket.successor) {
+    Encode(*bucket.successor, *message.mutable_heir());
   }
   message.set_restored_snapshot(bucket.restored_snapshot);
 }
 
 protocol::Proposal Decode(const v1::Proposal& message) {
   return {.bucket = message.bucket(),
-          .epoch = message.epoch(),
+          .configuration_version = message.epoch(),
           .kind = static_cast<Kind>(message.kind()),
           .proposer = Decode(message.proposer()),
           .subject = Decode(message.subject()),
@@ -77,7 +77,7 @@ protocol::Proposal Decode(const v1::Proposal& message) {
 
 void Encode(const protocol::Proposal& proposal, v1::Proposal& message) {
   message.set_bucket(proposal.bucket);
-  message.set_epoch(proposal.epoch);
+  message.set_epoch(proposal.configuration_version);
   message.set_kind(static_cast<v1::Proposal::Kind>(proposal.kind));
   Encode(proposal.proposer, *message.mutable_proposer());
   Encode(proposal.subject, *message.mutable_subject());
@@ -91,7 +91,7 @@ protocol::StoredBucket Decode(const v1::StoredBucket& message) {
           .updates = message.updates(),
           .complete = message.complete(),
           .detail = message.detail(),
-          .log_epoch = message.log_epoch(),
+          .log_version = message.log_epoch(),
           .log_lsn = message.log_lsn()};
 }
 
@@ -101,13 +101,13 @@ void Encode(const protocol::StoredBucket& bucket, v1::StoredBucket& message) {
   message.set_updates(bucket.updates);
   message.set_complete(bucket.complete);
   message.set_detail(bucket.detail);
-  message.set_log_epoch(bucket.log_epoch);
+  message.set_log_epoch(bucket.log_version);
   message.set_log_lsn(bucket.log_lsn);
 }
 
 protocol::BucketProgress Decode(const v1::BucketProgress& message) {
   return {.bucket = message.bucket(),
-          .epoch = message.epoch(),
+          .configuration_version = message.epoch(),
           .committed = message.committed(),
           .lag = message.lag(),
           .updates = message.updates(),
@@ -116,7 +116,7 @@ protocol::BucketProgress Decode(const v1::BucketProgress& message) {
 
 void Encode(const protocol::BucketProgress& bucket, v1::BucketProgress& message) {
   message.set_bucket(bucket.bucket);
-  message.set_epoch(bucket.epoch);
+  message.set_epoch(bucket.configuration_version);
   message.set_committed(bucket.committed);
   message.set_lag(bucket.lag);
   message.set_updates(bucket.updates);
@@ -125,7 +125,7 @@ void Encode(const protocol::BucketProgress& bucket, v1::BucketProgress& message)
 
 protocol::BucketState Decode(const v1::BucketState& message) {
   protocol::BucketState state{.bucket = message.bucket(),
-                              .epoch = message.epoch(),
+                              .configuration_version = message.epoch(),
                               .lost = message.lost(),
                               .detail = message.detail(),
                               .failover = std::nullopt,
@@ -138,7 +138,7 @@ protocol::BucketState Decode(const v1::BucketState& message) {
 
 void Encode(const protocol::BucketState& state, v1::BucketState& message) {
   message.set_bucket(state.bucket);
-  message.set_epoch(state.epoch);
+  message.set_epoch(state.configuration_version);
   message.set_lost(state.lost);
   message.set_detail(state.detail);
   message.set_updates(state.updates);
@@ -149,7 +149,7 @@ void Encode(const protocol::BucketState& state, v1::BucketState& message) {
 
 protocol::SnapshotBucket Decode(const v1::SnapshotBucket& message) {
   return {.bucket = message.bucket(),
-          .epoch = message.epoch(),
+          .configuration_version = message.epoch(),
           .generation = message.generation(),
           .updates = message.updates(),
           .checksum = message.checksum()};
@@ -157,7 +157,7 @@ protocol::SnapshotBucket Decode(const v1::SnapshotBucket& message) {
 
 void Encode(const protocol::SnapshotBucket& bucket, v1::SnapshotBucket& message) {
   message.set_bucket(bucket.bucket);
-  message.set_epoch(bucket.epoch);
+  message.set_epoch(bucket.configuration_version);
   message.set_generation(bucket.generation);
   message.set_updates(bucket.updates);
   message.set_checksum(bucket.checksum);

@@ -4,12 +4,12 @@
 #include "services/common/protocol/ids.h"
 
 namespace adamant::v1 {
-class Bucket;
+class Configuration;
 class BucketProgress;
 class BucketState;
 class BucketsReady;
 class FailoverTimes;
-class Holder;
+class ServerId;
 class ParameterServerProgress;
 class Proposal;
 class Proposals;
@@ -27,11 +27,11 @@ class TakeSnapshot;
 /// Threads: any.
 namespace adamant::codec {
 
-protocol::Holder Decode(const v1::Holder& message);
-void Encode(const protocol::Holder& holder, v1::Holder& message);
+protocol::ServerId Decode(const v1::ServerId& message);
+void Encode(const protocol::ServerId& server, v1::ServerId& message);
 
-protocol::Bucket Decode(const v1::Bucket& message);
-void Encode(const protocol::Bucket& bucket, v1::Bucket& message);
+protocol::Configuration Decode(const v1::Configuration& message);
+void Encode(const protocol::Configuration& bucket, v1::Configuration& message);
 
 protocol::Proposal Decode(const v1::Proposal& message);
 void Encode(const protocol::Proposal& proposal, v1::Proposal& message);

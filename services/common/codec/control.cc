@@ -100,11 +100,11 @@ void Fill(const protocol::Membership& view, v1::ControllerMessage& message) {
     added.set_address(member.address);
     added.set_replication_address(member.replication_address);
   }
-  for (const protocol::Bucket& bucket : view.buckets) {
+  for (const protocol::Configuration& bucket : view.buckets) {
     Encode(bucket, *encoded.add_buckets());
   }
-  for (const protocol::Holder& holder : view.dead) {
-    Encode(holder, *encoded.add_dead());
+  for (const protocol::ServerId& server : view.dead) {
+    Encode(server, *encoded.add_dead());
   }
   encoded.mutable_part_owner()->Add(view.part_owner.begin(), view.part_owner.end());
 }
@@ -130,12 +130,12 @@ void Fill(const protocol::Evaluate& evaluate, v1::ControllerMessage& message) {
   message.mutable_evaluate()->set_snapshot(evaluate.snapshot);
 }
 
-void Fill(const protocol::HoldPushes& hold, v1::ControllerMessage& message) {
-  message.mutable_hold_pushes()->set_checkpoint(hold.checkpoint);
+void Fill(const protocol::PausePushes& hold, v1::ControllerMessage& message) {
+  message.mutable_pause_pushes()->set_checkpoint(hold.checkpoint);
 }
 
-void Fill(const protocol::ReleasePushes& release, v1::ControllerMessage& message) {
-  message.mutable_release_pushes()->set_checkpoint(release.checkpoint);
+void Fill(const protocol::ResumePushes& release, v1::ControllerMessage& message) {
+  message.mutable_resume_pushes()->set_checkpoint(release.checkpoint);
 }
 
 void Fill(const protocol::Stop& stop, v1::ControllerMessage& message) {
@@ -178,9 +178,9 @@ std::optional<protocol::MemberMessage> Decode(const v1::MemberMessage& message) 
       return Decode(message.stored_buckets());
     case v1::MemberMessage::kProposals:
       return Decode(message.proposals());
-    case v1::MemberMessage::kPushesHeld:
-      return protocol::PushesHeld{.checkpoint = message.pushes_held().checkpoint(),
-                                  .sequence = message.pushes_held().sequence()};
+    case v1::MemberMessage::kPushesPaused:
+      return protocol::PushesPaused{.checkpoint = message.pushes_paused().checkpoint(),
+                                    .sequence = message.pushes_paused().sequence()};
     case v1::MemberMessage::kDraining:
       return protocol::Draining{};
     case v1::MemberMessage::kLoading:
@@ -213,11 +213,11 @@ protocol::Membership Decode(const v1::Membership& message) {
            .replication_address = member.replication_address()});
     }
   }
-  for (const v1::Bucket& bucket : message.buckets()) {
+  for (const v1::Configuration& bucket : message.buckets()) {
     view.buckets.push_back(Decode(bucket));
   }
-  for (const v1::Holder& holder : message.dead()) {
-    view.dead.push_back(Decode(holder));
+  for (const v1::ServerId& server : message.dead()) {
+    view.dead.push_back(Decode(server));
   }
   return view;
 }

@@ -38,7 +38,7 @@ protocol::ShardAck Decode(const v1::ShardAck& message) {
           .version = message.version(),
           .staleness = message.staleness(),
           .persisted = message.persisted(),
-          .epoch = message.epoch(),
+          .configuration_version = message.epoch(),
           .examples = message.examples()};
 }
 
@@ -49,7 +49,7 @@ void Encode(const protocol::ShardAck& ack, v1::ShardAck& message) {
   message.set_version(ack.version);
   message.set_staleness(ack.staleness);
   message.set_persisted(ack.persisted);
-  message.set_epoch(ack.epoch);
+  message.set_epoch(ack.configuration_version);
   message.set_examples(ack.examples);
 }
 

@@ -84,7 +84,7 @@ protocol::DataServerProgress Decode(const v1::DataServerProgress& message) {
   protocol::DataServerProgress progress{.epoch = message.epoch(),
                                         .counted_examples = message.counted_examples(),
                                         .total_examples = message.total_examples(),
-                                        .dealt_examples = message.dealt_examples(),
+                                        .dispatched_examples = message.dispatched_examples(),
                                         .retrained_examples = message.retrained_examples(),
                                         .job_examples = message.job_examples(),
                                         .training_examples = message.training_examples(),

@@ -6,45 +6,48 @@
 #include <string>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/common/protocol/ids.h"
 
 /// What parameter servers and the controller say to each other about buckets.
 /// The protocol: docs/design/0002-replication.md.
 namespace adamant::protocol {
 
-/// The record of a bucket. Only the controller changes it, by compare and swap on the epoch.
-struct Bucket {
-  std::uint64_t epoch = 0;  ///< rises by one with every change of primary or members; 0: none yet
-  std::uint64_t generation = 0;  ///< rises when all members were lost and one was restored
-  Holder primary{};
-  std::vector<Holder> members{};  ///< the primary among them
-  bool created = false;           ///< its shards have been initialised once
+/// The record of a bucket. Only the controller changes it, by compare and swap on the
+/// configuration.
+struct Configuration {
+  ConfigurationVersion version =
+      0;  ///< rises by one with every change of primary or replicas; 0: none yet
+  std::uint64_t generation = 0;  ///< rises when all replicas were lost and one was restored
+  ServerId primary{};
+  std::vector<ServerId> replicas{};  ///< the primary among them
+  bool created = false;              ///< its shards have been initialised once
 
-  // Advice to the primary; changes no epoch.
-  std::optional<Holder> learner{};  ///< to copy the bucket to and to add
-  std::optional<Holder> leaver{};   ///< to drop
-  std::optional<Holder> heir{};     ///< to hand over to
+  // Advice to the primary; changes no configuration.
+  std::optional<ServerId> learner{};    ///< to copy the bucket to and to add
+  std::optional<ServerId> departing{};  ///< to drop
+  std::optional<ServerId> successor{};  ///< to hand over to
 
   std::uint64_t restored_snapshot = 0;  ///< what this generation came back from; 0: live state
 
-  [[nodiscard]] bool Has(const Holder& holder) const {
-    return std::ranges::find(members, holder) != members.end();
+  [[nodiscard]] bool Has(const ServerId& server) const {
+    return std::ranges::find(replicas, server) != replicas.end();
   }
 
-  bool operator==(const Bucket&) const = default;
+  bool operator==(const Configuration&) const = default;
 };
 
 // --- From parameter servers
 
-/// A change of a bucket's record, from the epoch named to the next.
+/// A change of a bucket's record, from the configuration named to the next.
 struct Proposal {
-  enum class Kind : std::uint8_t { kTakeOver, kDrop, kAdd };
+  enum class Kind : std::uint8_t { kPromote, kDrop, kAdd };
 
-  std::uint32_t bucket = 0;
-  std::uint64_t epoch = 0;  ///< that it changes
-  Kind kind = Kind::kTakeOver;
-  Holder proposer{};
-  Holder subject{};  ///< kDrop, kAdd; kDrop may name a learner that was to be added
+  BucketId bucket = 0;
+  ConfigurationVersion configuration_version = 0;  ///< that it changes
+  Kind kind = Kind::kPromote;
+  ServerId proposer{};
+  ServerId subject{};  ///< kDrop, kAdd; kDrop may name a learner that was to be added
   std::uint64_t last_lsn = 0;
   bool released = false;
 
@@ -57,26 +60,26 @@ struct Proposals {
 
 /// What a disk holds of a bucket.
 struct StoredBucket {
-  std::uint32_t bucket = 0;
+  BucketId bucket = 0;
   std::uint64_t generation = 0;
   std::uint64_t updates = 0;  ///< in its shards, since their creation
   bool complete = false;
-  std::string detail{};         ///< if not complete: what is missing or corrupt
-  std::uint64_t log_epoch = 0;  ///< Wal modes: of the last logged entry
+  std::string detail{};                  ///< if not complete: what is missing or corrupt
+  ConfigurationVersion log_version = 0;  ///< Wal modes: of the last logged entry
   std::uint64_t log_lsn = 0;
 };
 
 struct StoredBuckets {
-  std::uint64_t previous_incarnation = 0;  ///< highest of this slot that opened the folder; 0: none
+  Incarnation previous_incarnation = 0;  ///< highest of this slot that opened the folder; 0: none
   std::vector<StoredBucket> buckets{};
 };
 
 /// How a bucket stands at its primary.
 struct BucketProgress {
-  std::uint32_t bucket = 0;
-  std::uint64_t epoch = 0;
+  BucketId bucket = 0;
+  ConfigurationVersion configuration_version = 0;
   std::uint64_t committed = 0;
-  std::uint64_t lag = 0;      ///< entries that the slowest member has not acknowledged
+  std::uint64_t lag = 0;      ///< entries that the slowest replica has not acknowledged
   std::uint64_t updates = 0;  ///< applied to its shards since their creation
   bool serving = false;       ///< reconciled: it reads and writes
 };
@@ -91,17 +94,17 @@ struct ParameterServerProgress {
   std::vector<BucketProgress> buckets{};
 };
 
-/// How long the phases of a take-over took.
+/// How long the phases of a promotion took.
 struct FailoverTimes {
   double detect_seconds = 0;     ///< from the last beacon to the proposal
   double replace_seconds = 0;    ///< from the proposal to the new record
   double reconcile_seconds = 0;  ///< from the record to serving
 };
 
-/// A server serves the bucket as its primary under this epoch, or cannot.
+/// A server serves the bucket as its primary under this configuration, or cannot.
 struct BucketState {
-  std::uint32_t bucket = 0;
-  std::uint64_t epoch = 0;
+  BucketId bucket = 0;
+  ConfigurationVersion configuration_version = 0;
   bool lost = false;
   std::string detail{};                     ///< lost: what is missing or corrupt
   std::optional<FailoverTimes> failover{};  ///< if it took over
@@ -114,8 +117,8 @@ struct BucketsReady {
 
 /// A bucket in a snapshot.
 struct SnapshotBucket {
-  std::uint32_t bucket = 0;
-  std::uint64_t epoch = 0;  ///< under which the server was its primary
+  BucketId bucket = 0;
+  ConfigurationVersion configuration_version = 0;  ///< under which the server was its primary
   std::uint64_t generation = 0;
   std::uint64_t updates = 0;   ///< applied to its shards since their creation
   std::uint64_t checksum = 0;  ///< XXH3 over the XXH3s of its stored values, by key
@@ -136,8 +139,8 @@ struct TakeSnapshot {
   std::uint64_t snapshot = 0;
   std::uint64_t keep_from = 0;
   std::vector<std::uint64_t> keep{};
-  std::vector<std::uint64_t> writers_from{};  ///< by worker slot: lower incarnations are refused
-  std::vector<std::uint64_t> generations{};   ///< by bucket; empty: any
+  std::vector<Incarnation> writers_from{};   ///< by worker slot: lower incarnations are refused
+  std::vector<std::uint64_t> generations{};  ///< by bucket; empty: any
 };
 
 }  // namespace adamant::protocol

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/common/protocol/buckets.h"
 #include "services/common/protocol/ids.h"
 #include "services/common/protocol/work.h"
@@ -23,11 +24,11 @@ inline constexpr std::size_t kStalenessBins = 65;
 
 struct Join {
   std::uint32_t format_version = kFormatVersion;
-  MemberId id;
+  SlotId id;
   std::string uid{};
   std::string address{};
   std::string metrics_address{};
-  std::uint64_t incarnation = 0;
+  Incarnation incarnation = 0;
   std::string replication_address{};
   std::string node{};
   std::string zone{};
@@ -50,7 +51,7 @@ struct WorkerProgress {
   std::uint64_t pushes_refused = 0;
   std::uint64_t updates_lost = 0;
   std::vector<std::uint64_t> staleness_counts{};
-  std::uint64_t epoch = 0;
+  DataEpoch epoch = 0;
   std::uint64_t updates_resent = 0;
   std::uint64_t retained_bytes = 0;
   double held_seconds = 0;
@@ -67,12 +68,12 @@ struct Heartbeat {
 };
 
 struct WorkerFlushed {
-  std::uint64_t epoch = 0;
+  DataEpoch epoch = 0;
 };
 
-struct PushesHeld {
+struct PushesPaused {
   std::uint64_t checkpoint = 0;
-  std::uint64_t sequence = 0;
+  Sequence sequence = 0;
 };
 
 struct Failure {
@@ -102,7 +103,7 @@ using MemberMessage = std::variant<Join,
                                    Leaving,
                                    StoredBuckets,
                                    Proposals,
-                                   PushesHeld,
+                                   PushesPaused,
                                    Draining,
                                    Loading>;
 
@@ -111,7 +112,7 @@ using MemberMessage = std::variant<Join,
 /// The edge adds the job and the data root.
 struct Welcome {
   std::uint64_t term = 0;
-  std::uint64_t incarnation = 0;
+  Incarnation incarnation = 0;
   std::uint64_t job_uid = 0;
   std::uint64_t training_examples = 0;  ///< of an epoch, in which the job is to count; 0: not known
   double rate_factor = 1;               ///< on the job's learning rate
@@ -122,8 +123,8 @@ struct Welcome {
 };
 
 struct Member {
-  MemberId id;
-  std::uint64_t incarnation = 0;
+  SlotId id;
+  Incarnation incarnation = 0;
   std::string address{};
   std::string replication_address{};
 };
@@ -132,20 +133,20 @@ struct Member {
 struct Membership {
   std::uint64_t version = 0;
   std::vector<Member> members{};            ///< those alive now
-  std::vector<Bucket> buckets{};            ///< by bucket id
-  std::vector<std::uint32_t> part_owner{};  ///< by part: slot of the data server that deals it
-  std::vector<Holder> dead{};               ///< parameter servers that are proved to be dead
+  std::vector<Configuration> buckets{};     ///< by bucket id
+  std::vector<std::uint32_t> part_owner{};  ///< by part: slot of the data server that dispatches it
+  std::vector<ServerId> dead{};             ///< parameter servers that are proved to be dead
 };
 
 struct FlushWorker {
-  std::uint64_t epoch = 0;
+  DataEpoch epoch = 0;
 };
 
-struct HoldPushes {
+struct PausePushes {
   std::uint64_t checkpoint = 0;
 };
 
-struct ReleasePushes {
+struct ResumePushes {
   std::uint64_t checkpoint = 0;
 };
 
@@ -166,7 +167,7 @@ using ControllerMessage = std::variant<Welcome,
                                        Evaluate,
                                        Stop,
                                        Refused,
-                                       HoldPushes,
-                                       ReleasePushes>;
+                                       PausePushes,
+                                       ResumePushes>;
 
 }  // namespace adamant::protocol

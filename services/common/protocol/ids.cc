@@ -14,13 +14,13 @@ std::string_view RoleName(Role role) {
   return "unknown";
 }
 
-std::string ToString(MemberId id) {
+std::string ToString(SlotId id) {
   return std::string(RoleName(id.role)) + "-" + std::to_string(id.slot);
 }
 
-std::string ToString(Holder holder) {
-  return ToString(MemberId{Role::kParameterServer, holder.slot}) + "#" +
-         std::to_string(holder.incarnation);
+std::string ToString(ServerId server) {
+  return ToString(SlotId{Role::kParameterServer, server.slot}) + "#" +
+         std::to_string(server.incarnation);
 }
 
 }  // namespace adamant::protocol

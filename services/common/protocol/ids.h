@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "services/common/base/ids.h"
+
 /// What the processes of a job say to each other, as plain values: proto/adamant/v1 without
 /// Protobuf. Comments of the proto files hold here too; services/common/codec translates.
 namespace adamant::protocol {
@@ -12,25 +14,25 @@ namespace adamant::protocol {
 enum class Role : std::uint8_t { kDataServer = 1, kParameterServer = 2, kWorker = 3 };
 
 /// A position in the job that one process at a time fills.
-struct MemberId {
+struct SlotId {
   Role role = Role::kWorker;
   std::uint32_t slot = 0;
 
-  auto operator<=>(const MemberId&) const = default;
+  auto operator<=>(const SlotId&) const = default;
 };
 
 /// One process of a parameter server.
-struct Holder {
+struct ServerId {
   std::uint32_t slot = 0;
-  std::uint64_t incarnation = 0;
+  Incarnation incarnation = 0;
 
-  auto operator<=>(const Holder&) const = default;
+  auto operator<=>(const ServerId&) const = default;
 };
 
 /// One process of a worker: a later one on the same slot has a higher incarnation.
 struct WorkerId {
   std::uint32_t slot = 0;
-  std::uint64_t incarnation = 0;
+  Incarnation incarnation = 0;
 
   auto operator<=>(const WorkerId&) const = default;
 };
@@ -39,9 +41,9 @@ struct WorkerId {
 std::string_view RoleName(Role role);
 
 /// Returns "worker-1".
-std::string ToString(MemberId id);
+std::string ToString(SlotId id);
 
 /// Returns "parameter-server-1#4".
-std::string ToString(Holder holder);
+std::string ToString(ServerId server);
 
 }  // namespace adamant::protocol

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "services/common/base/ids.h"
+
 /// Pushes and fetches: what workers and parameter servers say to each other about shards.
 namespace adamant::protocol {
 
@@ -24,14 +26,14 @@ enum class PushOutcome : std::uint8_t {
 
 /// The answer to one update of a push.
 struct ShardAck {
-  std::uint32_t shard = 0;
+  ShardId shard = 0;
   PushOutcome outcome = PushOutcome::kNotReady;
-  std::uint64_t expected = 0;
+  Sequence expected = 0;
   std::uint64_t version = 0;    ///< of the shard: updates applied since its creation
   std::uint64_t staleness = 0;  ///< updates applied between the writer's fetch and this one
-  std::uint64_t persisted = 0;  ///< the writer's last sequence on the disks of all members
-  std::uint64_t epoch = 0;      ///< of the bucket
-  std::uint64_t examples = 0;   ///< in all updates that the shard took here since it is in memory
+  Sequence persisted = 0;       ///< the writer's last sequence on the disks of all replicas
+  ConfigurationVersion configuration_version = 0;  ///< of the bucket
+  std::uint64_t examples = 0;  ///< in all updates that the shard took here since it is in memory
 };
 
 enum class FetchOutcome : std::uint8_t { kFound, kNotPrimary, kNotReady, kNoSuchSnapshot };

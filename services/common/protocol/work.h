@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "services/common/base/ids.h"
+
 /// Work: what data servers, workers and the controller say to each other about batches and epochs
 /// of the data.
 namespace adamant::protocol {
@@ -14,7 +16,7 @@ enum class WorkKind : std::uint8_t { kTrain, kEvaluate };
 /// Names a batch. For kEvaluate, part is 0.
 struct BatchId {
   WorkKind kind = WorkKind::kTrain;
-  std::uint64_t epoch = 0;
+  DataEpoch epoch = 0;
   std::uint32_t part = 0;
   std::uint32_t index = 0;  ///< within the part's order of this epoch
 
@@ -40,26 +42,26 @@ struct LeaseResult {
 // --- From the controller to data servers
 
 struct OpenEpoch {
-  std::uint64_t epoch = 0;
+  DataEpoch epoch = 0;
 };
 
 struct CloseEpoch {
-  std::uint64_t epoch = 0;
+  DataEpoch epoch = 0;
 };
 
 struct Evaluate {
-  std::uint64_t epoch = 0;
+  DataEpoch epoch = 0;
   std::uint64_t snapshot = 0;
 };
 
 // --- From data servers to the controller
 
 struct EpochEnded {
-  std::uint64_t epoch = 0;
+  DataEpoch epoch = 0;
 };
 
 struct PartClosed {
-  std::uint64_t epoch = 0;
+  DataEpoch epoch = 0;
   std::uint32_t part = 0;
   std::uint64_t counted_examples = 0;
   std::uint64_t left_examples = 0;
@@ -67,7 +69,7 @@ struct PartClosed {
 };
 
 struct Evaluated {
-  std::uint64_t epoch = 0;
+  DataEpoch epoch = 0;
   std::uint64_t snapshot = 0;
   std::uint64_t examples = 0;
   std::uint64_t correct = 0;
@@ -85,21 +87,21 @@ struct DataFile {
 
 /// An epoch that ended while no controller was there.
 struct UnattendedEpoch {
-  std::uint64_t epoch = 0;
+  DataEpoch epoch = 0;
   std::uint64_t counted = 0;
   std::uint64_t left = 0;
   std::uint64_t retrained = 0;
 };
 
 struct DataServerProgress {
-  std::uint64_t epoch = 0;
+  DataEpoch epoch = 0;
   std::uint64_t counted_examples = 0;
   std::uint64_t total_examples = 0;
-  std::uint64_t dealt_examples = 0;
+  std::uint64_t dispatched_examples = 0;
   std::uint64_t retrained_examples = 0;
   std::uint64_t job_examples = 0;
   std::uint64_t training_examples = 0;
-  std::uint64_t decided_epoch = 0;
+  DataEpoch decided_epoch = 0;
   std::vector<UnattendedEpoch> unattended{};
   std::vector<DataFile> data_files{};
 };

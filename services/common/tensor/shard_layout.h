@@ -7,12 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/common/tensor/shape.h"
 
 namespace adamant {
-
-using ShardId = std::uint32_t;
-using BucketId = std::uint32_t;
 
 /// How a parameter starts. Values are drawn per shard from (seed, tensor, shard index), so any
 /// server can make any shard.

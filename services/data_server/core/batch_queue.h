@@ -7,8 +7,8 @@
 
 namespace adamant::data_server {
 
-/// Which batches are still to be dealt: those that came back first, in the order in which they
-/// came, then the new ones by index. A batch that is done is never dealt.
+/// Which batches are still to be dispatched: those that came back first, in the order in which they
+/// came, then the new ones by index. A batch that is done is never dispatched.
 /// Threads: one thread at a time.
 class BatchQueue {
  public:
@@ -51,7 +51,7 @@ class BatchQueue {
 
   std::vector<bool> done_;
   std::deque<Entry> returned_;
-  std::uint32_t next_ = 0;  // the first batch that was never dealt
+  std::uint32_t next_ = 0;  // the first batch that was never dispatched
   std::vector<bool> is_out_;
   std::size_t out_ = 0;  // of is_out_
 };

@@ -19,12 +19,12 @@ BatchId Evaluation::Batch(std::uint32_t index) const {
 }
 
 bool Evaluation::Count(const LeaseResult& result) {
-  const auto dealt = leases_.find(result.lease.id);
-  if (dealt == leases_.end() || result.lease.batch != Batch(dealt->second) ||
-      !queue_.MarkDone(dealt->second)) {
+  const auto dispatched = leases_.find(result.lease.id);
+  if (dispatched == leases_.end() || result.lease.batch != Batch(dispatched->second) ||
+      !queue_.MarkDone(dispatched->second)) {
     return false;
   }
-  results_[dealt->second] = {result.loss_sum, result.correct};
+  results_[dispatched->second] = {result.loss_sum, result.correct};
   --left_;
   return true;
 }

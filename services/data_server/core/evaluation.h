@@ -29,9 +29,9 @@ class Evaluation {
   [[nodiscard]] BatchId Batch(std::uint32_t index) const;
 
   /// A lease was given for a batch: only results under such leases count.
-  void Dealt(std::uint64_t lease, std::uint32_t batch) { leases_.emplace(lease, batch); }
+  void Dispatched(std::uint64_t lease, std::uint32_t batch) { leases_.emplace(lease, batch); }
 
-  /// Whether the result counts; it does if its batch was dealt under its lease and is not
+  /// Whether the result counts; it does if its batch was dispatched under its lease and is not
   /// evaluated.
   bool Count(const LeaseResult& result);
 

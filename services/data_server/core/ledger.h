@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "services/common/base/ids.h"
 
 namespace adamant::data_server {
 
 /// An epoch of the whole job that ended while no controller was there. Counts are of examples.
 struct UnattendedEpoch {
-  std::uint64_t epoch = 0;
+  DataEpoch epoch = 0;
   std::uint64_t counted = 0;
   std::uint64_t left = 0;
   std::uint64_t retrained = 0;
@@ -22,16 +23,17 @@ struct UnattendedEpoch {
 /// What is known of one part of the training data: the value of its record on the parameter
 /// servers. Nothing else about an epoch is kept anywhere.
 struct Ledger {
-  std::uint64_t epoch = 0;               ///< 0: none was opened yet
-  bool closed = true;                    ///< the epoch takes no more acknowledgements
-  std::vector<bool> counted;             ///< by batch of the epoch
-  std::uint64_t counted_examples = 0;    ///< of this epoch
-  std::uint64_t retrained_examples = 0;  ///< of this epoch: dealt again after a worker was lost
-  std::uint64_t earlier_examples = 0;    ///< counted in earlier epochs
+  DataEpoch epoch = 0;                 ///< 0: none was opened yet
+  bool closed = true;                  ///< the epoch takes no more acknowledgements
+  std::vector<bool> counted;           ///< by batch of the epoch
+  std::uint64_t counted_examples = 0;  ///< of this epoch
+  std::uint64_t retrained_examples =
+      0;                               ///< of this epoch: dispatched again after a worker was lost
+  std::uint64_t earlier_examples = 0;  ///< counted in earlier epochs
   /// Part 0 only: epochs that no controller is known to have heard of, rising; the newest ones.
   std::vector<UnattendedEpoch> unattended{};
-  std::uint32_t writer_slot = 0;         ///< the data server that wrote the value, so that it
-  std::uint64_t writer_incarnation = 0;  ///<   recognises a write whose answer it missed
+  std::uint32_t writer_slot = 0;       ///< the data server that wrote the value, so that it
+  Incarnation writer_incarnation = 0;  ///<   recognises a write whose answer it missed
   bool operator==(const Ledger&) const = default;
 
   /// So many fit the record beside the largest bitmap.

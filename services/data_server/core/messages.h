@@ -6,13 +6,14 @@
 #include <variant>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/common/protocol/control.h"
 
 namespace adamant::data_server {
 
-/// What the dealer of work is told and what it says: proto/adamant/v1/data_server.proto, the part
-/// of control.proto that concerns the data tier, and the traffic with the record store, as plain
-/// values.
+/// What the scheduler of work is told and what it says: proto/adamant/v1/data_server.proto, the
+/// part of control.proto that concerns the data tier, and the traffic with the record store, as
+/// plain values.
 
 using protocol::BatchId;
 using protocol::CloseEpoch;
@@ -26,9 +27,9 @@ using protocol::PartClosed;
 using protocol::WorkerId;
 using protocol::WorkKind;
 
-// --- What the dealer is told
+// --- What the scheduler is told
 
-/// A worker has opened a stream (again). It may hold `window` batches: dealt on this stream,
+/// A worker has opened a stream (again). It may hold `window` batches: dispatched on this stream,
 /// neither acknowledged nor handed back.
 struct Hello {
   WorkerId worker;
@@ -62,10 +63,10 @@ struct ControllerBack {};
 /// The controller's view. Views arrive in the order in which they were made.
 struct WorkView {
   std::vector<WorkerId> workers;
-  std::vector<std::uint32_t> part_owner;  ///< by part: slot of the data server that deals it
+  std::vector<std::uint32_t> part_owner;  ///< by part: slot of the data server that dispatches it
 };
 
-/// Returns what of the cluster's view the dealer needs.
+/// Returns what of the cluster's view the scheduler needs.
 WorkView WorkViewOf(const protocol::Membership& membership);
 
 struct Record {
@@ -87,7 +88,7 @@ struct RecordWritten {
   std::uint64_t version = 0;  ///< of the value written; without meaning after a conflict
 };
 
-/// Time has passed: see WorkDealer::NextWake.
+/// Time has passed: see BatchScheduler::NextWake.
 struct Tick {};
 
 using Input = std::variant<Hello,
@@ -105,7 +106,7 @@ using Input = std::variant<Hello,
                            RecordWritten,
                            Tick>;
 
-// --- What the dealer says: to workers
+// --- What the scheduler says: to workers
 
 /// Answer to Hello. `refused` is empty: go on.
 struct HelloAnswer {
@@ -113,11 +114,11 @@ struct HelloAnswer {
   std::string refused;
 };
 
-struct Deal {
+struct Dispatch {
   WorkerId to;
   Lease lease;
   std::uint64_t job_examples = 0;    ///< acknowledged, as known here
-  std::uint64_t ahead_examples = 0;  ///< dealt here before it, not acknowledged; half its own
+  std::uint64_t ahead_examples = 0;  ///< dispatched here before it, not acknowledged; half its own
   std::uint64_t snapshot = 0;        ///< for kEvaluate
   bool again = false;                ///< a worker that had it was lost
 };
@@ -130,12 +131,12 @@ struct Acknowledged {
 
 struct Drained {
   WorkerId to;
-  std::uint64_t epoch = 0;
+  DataEpoch epoch = 0;
 };
 
 struct EpochClosed {
   WorkerId to;
-  std::uint64_t epoch = 0;
+  DataEpoch epoch = 0;
 };
 
 /// The worker is not one any more: end its stream.
@@ -154,7 +155,7 @@ struct Failed {
 
 /// The data tier has opened this epoch itself, as no controller is there.
 struct OpenedAlone {
-  std::uint64_t epoch = 0;
+  DataEpoch epoch = 0;
 };
 
 // --- To the record store: each is answered once, however late, by RecordRead or RecordWritten
@@ -172,7 +173,7 @@ struct WriteRecord {
 };
 
 using Output = std::variant<HelloAnswer,
-                            Deal,
+                            Dispatch,
                             Acknowledged,
                             Drained,
                             EpochClosed,

@@ -9,9 +9,7 @@
 
 namespace adamant::data_server {
 
-std::vector<std::uint32_t> EpochOrder(std::uint64_t seed,
-                                      std::uint64_t epoch,
-                                      std::uint32_t examples) {
+std::vector<std::uint32_t> EpochOrder(std::uint64_t seed, DataEpoch epoch, std::uint32_t examples) {
   std::vector<std::uint32_t> order(examples);
   std::iota(order.begin(), order.end(), 0u);
   Rng rng(MixSeed(seed, epoch));

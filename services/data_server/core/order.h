@@ -3,14 +3,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "services/common/base/ids.h"
+
 namespace adamant::data_server {
 
 /// The order of an epoch's examples: a permutation of 0..examples-1, a function of its arguments
 /// alone. Time and memory O(examples). Threads: any.
 /// Source: Fisher and Yates, in Durstenfeld's form.
-std::vector<std::uint32_t> EpochOrder(std::uint64_t seed,
-                                      std::uint64_t epoch,
-                                      std::uint32_t examples);
+std::vector<std::uint32_t> EpochOrder(std::uint64_t seed, DataEpoch epoch, std::uint32_t examples);
 
 /// How an epoch's order is cut: example i of the order belongs to part i mod parts; within a part,
 /// batch k is the k-th run of batch_size examples (the last one may be shorter).

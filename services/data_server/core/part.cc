@@ -11,7 +11,7 @@ namespace adamant::data_server {
 Part::Part(const PartLayout& layout,
            std::uint32_t part,
            std::uint32_t writer_slot,
-           std::uint64_t writer_incarnation)
+           Incarnation writer_incarnation)
     : layout_(layout),
       part_(part),
       writer_slot_(writer_slot),
@@ -96,7 +96,7 @@ void Part::ApplyCommands() {
   }
 }
 
-void Part::Begin(std::uint64_t epoch) {
+void Part::Begin(DataEpoch epoch) {
   ADAMANT_FAILPOINT("part/open");
   ledger_.earlier_examples += ledger_.counted_examples;
   ledger_.counted_examples = 0;
@@ -117,21 +117,21 @@ void Part::Succeed(const UnattendedEpoch& ended) {
   Begin(ended.epoch + 1);
 }
 
-void Part::Confirm(std::uint64_t epoch) {
+void Part::Confirm(DataEpoch epoch) {
   confirmed_ = std::max(confirmed_, epoch);
   if (ready_) {
     ApplyCommands();
   }
 }
 
-void Part::Open(std::uint64_t epoch) {
+void Part::Open(DataEpoch epoch) {
   open_demanded_ = std::max(open_demanded_, epoch);
   if (ready_) {
     ApplyCommands();
   }
 }
 
-void Part::Close(std::uint64_t epoch, bool report) {
+void Part::Close(DataEpoch epoch, bool report) {
   open_demanded_ = std::max(open_demanded_, epoch);
   close_demanded_ = std::max(close_demanded_, epoch);
   report_closed_ = report_closed_ || report;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "services/common/base/ids.h"
 #include "services/data_server/core/batch_queue.h"
 #include "services/data_server/core/ledger.h"
 #include "services/data_server/core/messages.h"
@@ -14,20 +15,19 @@
 namespace adamant::data_server {
 
 /// One part of the training data in the hands of this data server: its ledger, what is still to be
-/// dealt, and the results that wait for the ledger to be stored.
+/// dispatched, and the results that wait for the ledger to be stored.
 ///
 /// One write of the record is under way at a time; what is counted meanwhile goes into the next. A
 /// result is answered when the value that holds it is stored. When a write fails because another
-/// server wrote, the part deals nothing until its record is read again; results not yet answered
-/// are then judged anew.
-/// Threads: one thread at a time.
+/// server wrote, the part dispatches nothing until its record is read again; results not yet
+/// answered are then judged anew. Threads: one thread at a time.
 class Part {
  public:
   /// `layout` must outlive this. `writer_slot`, `writer_incarnation`: of this data server.
   Part(const PartLayout& layout,
        std::uint32_t part,
        std::uint32_t writer_slot,
-       std::uint64_t writer_incarnation);
+       Incarnation writer_incarnation);
 
   // --- The record
 
@@ -61,17 +61,17 @@ class Part {
   // --- The epoch. What is demanded while the part is not ready is done by Load.
 
   /// Begins the epoch, unless it or a later one has begun.
-  void Open(std::uint64_t epoch);
+  void Open(DataEpoch epoch);
 
   /// Closes the epoch, unless a later one has begun. `report`: to a controller that has asked.
-  void Close(std::uint64_t epoch, bool report);
+  void Close(DataEpoch epoch, bool report);
 
   /// Part 0, in its stored and closed epoch: begins the next of the data tier's own accord. Not
   /// demanded: if another server has written the record, what that one wrote stands.
   void Succeed(const UnattendedEpoch& ended);
 
   /// A controller knows of the epochs before this one.
-  void Confirm(std::uint64_t epoch);
+  void Confirm(DataEpoch epoch);
 
   /// What to tell the controller, once after each Close that it asked for, when the closed ledger
   /// is stored.
@@ -79,7 +79,7 @@ class Part {
 
   // --- Batches
 
-  /// What can be dealt; null while nothing may be.
+  /// What can be dispatched; null while nothing may be.
   BatchQueue* queue() { return ready_ && !ledger_.closed ? &queue_ : nullptr; }
   [[nodiscard]] const BatchQueue* queue() const {
     return ready_ && !ledger_.closed ? &queue_ : nullptr;
@@ -88,7 +88,7 @@ class Part {
   /// A batch taken from the queue comes back; one of another epoch is ignored.
   void Return(const BatchId& batch, bool lost);
 
-  /// A batch that a lost worker had is dealt again.
+  /// A batch that a lost worker had is dispatched again.
   void CountRetrained(std::uint32_t batch);
 
   /// A worker's result. Results for batches that do not exist are ignored.
@@ -105,7 +105,7 @@ class Part {
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
 
   /// Of the value stored last.
-  [[nodiscard]] std::uint64_t stored_epoch() const { return stored_epoch_; }
+  [[nodiscard]] DataEpoch stored_epoch() const { return stored_epoch_; }
 
   /// Counted in this epoch, in the value stored last.
   [[nodiscard]] std::uint64_t stored_examples() const { return stored_examples_; }
@@ -118,13 +118,13 @@ class Part {
   [[nodiscard]] absl::Status CheckLayout(const Ledger& ledger) const;
   void Adopt(Ledger ledger, std::uint64_t version);
   void ApplyCommands();
-  void Begin(std::uint64_t epoch);
+  void Begin(DataEpoch epoch);
 
   // Constant after construction.
   const PartLayout& layout_;
   const std::uint32_t part_;
   const std::uint32_t writer_slot_;
-  const std::uint64_t writer_incarnation_;
+  const Incarnation writer_incarnation_;
 
   bool ready_ = false;
   std::uint64_t version_ = 0;  // of the record; 0: absent
@@ -133,16 +133,16 @@ class Part {
   bool dirty_ = false;  // ledger_ differs from the value under way or stored
   struct Write {
     std::string value;
-    std::uint64_t epoch = 0;
+    DataEpoch epoch = 0;
     std::uint64_t counted_examples = 0;
   };
   std::optional<Write> under_way_;  // until its fate is known
-  std::uint64_t stored_epoch_ = 0;
+  DataEpoch stored_epoch_ = 0;
   std::uint64_t stored_examples_ = 0;
 
-  std::uint64_t open_demanded_ = 0;  // epochs
-  std::uint64_t close_demanded_ = 0;
-  std::uint64_t confirmed_ = 0;
+  DataEpoch open_demanded_ = 0;
+  DataEpoch close_demanded_ = 0;
+  DataEpoch confirmed_ = 0;
   bool report_closed_ = false;
 
   std::vector<Answer> waiting_;

@@ -17,7 +17,7 @@ PartTable::PartTable(const PartLayout& layout,
       requests_(options.poll_interval, out),
       foreign_(layout.parts()) {}
 
-void PartTable::Open(std::uint64_t epoch, TimePoint now) {
+void PartTable::Open(DataEpoch epoch, TimePoint now) {
   epoch_ = epoch;
   open_ = true;
   StartPolling(now);
@@ -27,7 +27,7 @@ void PartTable::Open(std::uint64_t epoch, TimePoint now) {
   Poll(now);
 }
 
-void PartTable::Close(std::uint64_t epoch, bool report) {
+void PartTable::Close(DataEpoch epoch, bool report) {
   epoch_ = epoch;
   open_ = false;
   for (auto& [index, part] : owned_) {
@@ -83,8 +83,8 @@ std::optional<std::uint32_t> PartTable::OnRead(const RecordRead& answer, TimePoi
   }
   if (owned->in_conflict()) {
     if (!owned->ResolveConflict(answer.record)) {
-      // Another server deals this part: perhaps it is ours no more. If the memberships to come do
-      // not take it from us, the other one was late, and its record is where we go on.
+      // Another server dispatches this part: perhaps it is ours no more. If the memberships to come
+      // do not take it from us, the other one was late, and its record is where we go on.
       requests_.ReadAt(*part, now + options_.reload_delay);
     }
     return std::nullopt;
@@ -217,13 +217,13 @@ std::uint64_t PartTable::JobExamples() const {
   return sum;
 }
 
-std::uint64_t PartTable::AheadExamples(const BatchId& dealt) const {
+std::uint64_t PartTable::AheadExamples(const BatchId& dispatched) const {
   std::size_t out = 0;
   for (const auto& [index, part] : owned_) {
     const BatchQueue* queue = part.queue();
     out += queue != nullptr ? queue->out() : 0;
   }
-  const std::uint64_t own = layout_.BatchExamples(dealt.part, dealt.index);
+  const std::uint64_t own = layout_.BatchExamples(dispatched.part, dispatched.index);
   return (std::max<std::size_t>(out, 1) - 1) * layout_.batch_size() + (own + 1) / 2;
 }
 

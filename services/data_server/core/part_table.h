@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/data_server/core/ledger.h"
 #include "services/data_server/core/messages.h"
 #include "services/data_server/core/order.h"
@@ -17,7 +18,7 @@ namespace adamant::data_server {
 
 struct PartTableOptions {
   std::uint32_t slot = 0;                                          ///< of this data server
-  std::uint64_t incarnation = 1;                                   ///< of this data server
+  Incarnation incarnation = 1;                                     ///< of this data server
   Clock::Duration poll_interval = std::chrono::milliseconds(200);  ///< of other parts' records
   Clock::Duration reload_delay = std::chrono::seconds(1);  ///< after another server wrote ours
 };
@@ -37,21 +38,21 @@ class PartTable {
   // --- The epoch
 
   /// Opens the epoch in all parts, and begins to read the records of the others.
-  void Open(std::uint64_t epoch, TimePoint now);
+  void Open(DataEpoch epoch, TimePoint now);
 
   /// Closes it. `report`: to a controller that has asked.
-  void Close(std::uint64_t epoch, bool report);
+  void Close(DataEpoch epoch, bool report);
 
   /// Opened or closed last; 0: none was.
-  [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
+  [[nodiscard]] DataEpoch epoch() const { return epoch_; }
 
   /// It has been opened, and not been closed since.
   [[nodiscard]] bool open() const { return open_; }
 
   // --- Who owns which part
 
-  /// `owners`, by part: slot of the data server that deals it. Reads the records of parts that are
-  /// new here; returns the parts that this server owns no more.
+  /// `owners`, by part: slot of the data server that dispatches it. Reads the records of parts that
+  /// are new here; returns the parts that this server owns no more.
   std::vector<std::uint32_t> SetOwners(const std::vector<std::uint32_t>& owners);
 
   /// The part, or null if it is not ours.
@@ -95,8 +96,8 @@ class PartTable {
     bool again = false;  ///< a worker that had it was lost
   };
 
-  /// Takes out the batch that is to be dealt next: those that came back go first, whatever part
-  /// they are of.
+  /// Takes out the batch that is to be dispatched next: those that came back go first, whatever
+  /// part they are of.
   std::optional<Choice> Next();
 
   /// Whether Next would find a batch, or may when a part's record has been read.
@@ -110,7 +111,7 @@ class PartTable {
   /// Where the middle of a batch that was just taken will be, if all that are out before it
   /// arrive: schedules then do not lag behind by what is under way, and the first batch is not at
   /// 0. In examples from JobExamples on.
-  [[nodiscard]] std::uint64_t AheadExamples(const BatchId& dealt) const;
+  [[nodiscard]] std::uint64_t AheadExamples(const BatchId& dispatched) const;
 
   /// Counted in this epoch, of what is stored.
   [[nodiscard]] std::uint64_t StoredExamples() const;
@@ -131,7 +132,7 @@ class PartTable {
   RecordRequests requests_;
   std::map<std::uint32_t, Part> owned_;
   std::vector<Ledger> foreign_;  // by part
-  std::uint64_t epoch_ = 0;
+  DataEpoch epoch_ = 0;
   bool open_ = false;
 };
 

@@ -19,7 +19,7 @@ std::string WorkerTable::Admit(const Hello& hello,
     return "the window must be 1 to " + std::to_string(kMaxWindow) + " batches, found " +
            std::to_string(hello.window);
   }
-  std::uint64_t& newest = newest_[hello.worker.slot];
+  Incarnation& newest = newest_[hello.worker.slot];
   if (hello.worker.incarnation < newest) {
     return "incarnation " + std::to_string(hello.worker.incarnation) + " of worker " +
            std::to_string(hello.worker.slot) + " was replaced by incarnation " +
@@ -82,7 +82,7 @@ void WorkerTable::Expire(Clock::TimePoint now, std::vector<BatchId>& lost) {
 std::vector<WorkerId> WorkerTable::Retain(const std::vector<WorkerId>& members,
                                           std::vector<BatchId>& lost) {
   for (const WorkerId& member : members) {
-    std::uint64_t& newest = newest_[member.slot];
+    Incarnation& newest = newest_[member.slot];
     newest = std::max(newest, member.incarnation);
   }
   std::vector<WorkerId> removed;

@@ -15,17 +15,16 @@ namespace adamant::data_server {
 /// The workers that are here, and the leases they hold.
 ///
 /// A lease takes a place of its worker's window until the worker acknowledges it or hands it back.
-/// It ends earlier when the worker is silent for the lease time; the batch may then be dealt again,
-/// though the place stays taken. After a new Hello of the same process nobody knows which of its
-/// batches arrived: the window is free again, and the old leases end after the lease time unless
-/// their results come first.
-/// Threads: one thread at a time.
+/// It ends earlier when the worker is silent for the lease time; the batch may then be dispatched
+/// again, though the place stays taken. After a new Hello of the same process nobody knows which of
+/// its batches arrived: the window is free again, and the old leases end after the lease time
+/// unless their results come first. Threads: one thread at a time.
 class WorkerTable {
  public:
   struct Held {
     BatchId batch;
     bool ended = false;       // its batch was given back to the queue
-    bool old_stream = false;  // dealt before the last Hello
+    bool old_stream = false;  // dispatched before the last Hello
   };
   struct Worker {
     WorkerId id;
@@ -56,7 +55,7 @@ class WorkerTable {
   /// Takes a place of the worker's window; returns the lease's id.
   std::uint64_t Grant(Worker& worker, BatchId batch);
 
-  /// Whether the worker can be dealt a batch now.
+  /// Whether the worker can be dispatched a batch now.
   [[nodiscard]] bool CanTake(const Worker& worker, Clock::TimePoint now) const;
 
   /// Gives the place of a lease back. The lease, or nothing if the worker does not hold exactly it.
@@ -91,7 +90,7 @@ class WorkerTable {
   const Clock::Duration lease_time_;
   std::uint64_t next_lease_;
   std::map<std::uint32_t, Worker> workers_;
-  std::map<std::uint32_t, std::uint64_t> newest_;  // highest incarnation seen, by slot
+  std::map<std::uint32_t, Incarnation> newest_;  // highest incarnation seen, by slot
 };
 
 }  // namespace adamant::data_server

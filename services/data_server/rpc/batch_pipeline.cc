@@ -134,7 +134,7 @@ PreparedBatch BatchPipeline::Build(const BatchId& batch) {
   return prepared;
 }
 
-BatchPipeline::Order BatchPipeline::OrderOf(std::uint64_t epoch) {
+BatchPipeline::Order BatchPipeline::OrderOf(DataEpoch epoch) {
   MutexLock lock(order_mutex_);
   if (order_ == nullptr || order_epoch_ != epoch) {
     order_ = std::make_shared<const std::vector<std::uint32_t>>(

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/common/base/busy_meter.h"
+#include "services/common/base/ids.h"
 #include "services/common/base/mutex.h"
 #include "services/data_server/core/batches/batch_builder.h"
 #include "services/data_server/rpc/data_metrics.h"
@@ -55,7 +56,7 @@ class BatchPipeline {
 
   void Run();
   PreparedBatch Build(const BatchId& batch);
-  Order OrderOf(std::uint64_t epoch);
+  Order OrderOf(DataEpoch epoch);
   void Publish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Constant after construction.
@@ -67,8 +68,7 @@ class BatchPipeline {
   // Guarded.
   mutable Mutex mutex_;
   CondVar changed_;
-  std::uint64_t epoch_ ABSL_GUARDED_BY(mutex_) =
-      0;  // expected; batches of earlier ones are dropped
+  DataEpoch epoch_ ABSL_GUARDED_BY(mutex_) = 0;  // expected; batches of earlier ones are dropped
   std::deque<BatchId> expected_ ABSL_GUARDED_BY(mutex_);  // not begun
   std::set<BatchId> building_ ABSL_GUARDED_BY(mutex_);    // by our threads
   std::map<BatchId, PreparedBatch> ready_ ABSL_GUARDED_BY(mutex_);
@@ -77,7 +77,7 @@ class BatchPipeline {
   adamant::Turns turns_ ABSL_GUARDED_BY(mutex_);
 
   Mutex order_mutex_;  // never taken together with mutex_
-  std::uint64_t order_epoch_ ABSL_GUARDED_BY(order_mutex_) = 0;
+  DataEpoch order_epoch_ ABSL_GUARDED_BY(order_mutex_) = 0;
   Order order_ ABSL_GUARDED_BY(order_mutex_);  // of order_epoch_
 
   std::vector<std::jthread> threads_;  // last: they use the others

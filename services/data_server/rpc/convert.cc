@@ -42,13 +42,13 @@ v1::WorkReply ToProto(const EpochClosed& message) {
   return reply;
 }
 
-v1::WorkReply ToProto(const Deal& deal) {
+v1::WorkReply ToProto(const Dispatch& dispatch) {
   v1::WorkReply reply;
   v1::Batch& batch = *reply.mutable_batch();
-  codec::Encode(deal.lease, *batch.mutable_lease());
-  batch.set_job_examples(deal.job_examples);
-  batch.set_ahead_examples(deal.ahead_examples);
-  batch.set_snapshot(deal.snapshot);
+  codec::Encode(dispatch.lease, *batch.mutable_lease());
+  batch.set_job_examples(dispatch.job_examples);
+  batch.set_ahead_examples(dispatch.ahead_examples);
+  batch.set_snapshot(dispatch.snapshot);
   return reply;
 }
 

@@ -17,7 +17,7 @@ v1::WorkReply ToProto(const Drained& message);
 v1::WorkReply ToProto(const EpochClosed& message);
 
 /// Without labels, which come with the images.
-v1::WorkReply ToProto(const Deal& deal);
+v1::WorkReply ToProto(const Dispatch& dispatch);
 
 v1::MemberMessage ToProto(const EpochEnded& message);
 v1::MemberMessage ToProto(const PartClosed& message);

@@ -3,10 +3,11 @@
 namespace adamant::data_server {
 
 DataMetrics::DataMetrics(metrics::Registry& registry)
-    : dealt_train_examples(registry.AddCounter("adamant_data_server_dealt_examples_total",
-                                               "Examples handed out, again after a loss included.",
-                                               {{"kind", "train"}})),
-      dealt_evaluate_examples(
+    : dispatched_train_examples(
+          registry.AddCounter("adamant_data_server_dealt_examples_total",
+                              "Examples handed out, again after a loss included.",
+                              {{"kind", "train"}})),
+      dispatched_evaluate_examples(
           registry.AddCounter("adamant_data_server_dealt_examples_total",
                               "Examples handed out, again after a loss included.",
                               {{"kind", "evaluate"}})),
@@ -20,13 +21,14 @@ DataMetrics::DataMetrics(metrics::Registry& registry)
                               "Results not counted: counted before, or their lease was void.")),
       sent_bytes(registry.AddCounter("adamant_data_server_sent_bytes_total",
                                      "Bytes of images sent to workers.")),
-      late_batches(registry.AddCounter("adamant_data_server_late_batches_total",
-                                       "Batches that were not prepared when they were dealt.")),
+      late_batches(
+          registry.AddCounter("adamant_data_server_late_batches_total",
+                              "Batches that were not prepared when they were dispatched.")),
       record_retries(
           registry.AddCounter("adamant_data_server_record_retries_total",
                               "Accesses to the ledger's record that had to be repeated.")),
       prepared_batches(registry.AddGauge("adamant_data_server_prepared_batches",
-                                         "Batches prepared and not yet dealt.")),
+                                         "Batches prepared and not yet dispatched.")),
       cache_bytes(
           registry.AddGauge("adamant_data_server_cache_bytes", "Memory of the prepared batches.")),
       workers(registry.AddGauge("adamant_data_server_workers", "Workers with an open stream.")),

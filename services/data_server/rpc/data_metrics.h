@@ -8,8 +8,8 @@ namespace adamant::data_server {
 struct DataMetrics {
   explicit DataMetrics(metrics::Registry& registry);
 
-  metrics::Counter dealt_train_examples;
-  metrics::Counter dealt_evaluate_examples;
+  metrics::Counter dispatched_train_examples;
+  metrics::Counter dispatched_evaluate_examples;
   metrics::Counter counted_examples;
   metrics::Counter retrained_examples;
   metrics::Counter duplicate_results;

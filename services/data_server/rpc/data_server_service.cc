@@ -25,7 +25,7 @@
 #include "services/data_server/rpc/check_files.h"
 #include "services/data_server/rpc/data_metrics.h"
 #include "services/data_server/rpc/data_source.h"
-#include "services/data_server/rpc/dealer_loop.h"
+#include "services/data_server/rpc/scheduler_loop.h"
 #include "services/data_server/rpc/serve_work.h"
 
 namespace adamant::data_server {
@@ -56,9 +56,9 @@ Normalisation NormalisationOf(const v1::Normalise& normalise, std::uint32_t chan
       .deviation = std::vector<float>(channels, static_cast<float>(255 * normalise.deviation()))};
 }
 
-WorkDealerOptions DealerOptionsOf(const v1::Welcome& welcome,
-                                  std::uint32_t slot,
-                                  std::uint32_t train_examples) {
+BatchSchedulerOptions SchedulerOptionsOf(const v1::Welcome& welcome,
+                                         std::uint32_t slot,
+                                         std::uint32_t train_examples) {
   const v1::JobSpec& spec = welcome.job().spec();
   const v1::Distribution& distribution = spec.distribution();
   return {.slot = slot,
@@ -82,13 +82,13 @@ absl::Status CheckCount(const v1::TrainingJob& job, std::uint64_t examples) {
                                                        problems.front().message);
 }
 
-absl::Status CheckParts(const WorkDealerOptions& dealer) {
-  const PartLayout layout(dealer.train_examples, dealer.parts, dealer.batch_size);
+absl::Status CheckParts(const BatchSchedulerOptions& scheduler) {
+  const PartLayout layout(scheduler.train_examples, scheduler.parts, scheduler.batch_size);
   if (layout.Batches(0) <= kMaxBatchesOfPart) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      "spec.data.batchSize: an epoch of " + std::to_string(dealer.train_examples) +
+      "spec.data.batchSize: an epoch of " + std::to_string(scheduler.train_examples) +
       " examples has " + std::to_string(layout.Batches(0)) + " batches per data server, at most " +
       std::to_string(kMaxBatchesOfPart) +
       " can be kept track of; raise it or spec.distribution.dataServers");
@@ -110,18 +110,18 @@ struct JobData {
 class Running {
  public:
   Running(const v1::Welcome& welcome,
-          WorkDealerOptions dealer,
+          BatchSchedulerOptions scheduler,
           const JobData& data,
           const DataMetrics& metrics,
           service::ControllerLink& controller)
       : job_{.job_uid = welcome.job_uid(), .attempt = AttemptOf(welcome.attempt())},
-        train_examples_(dealer.train_examples),
+        train_examples_(scheduler.train_examples),
         files_(data.files),
         metrics_(metrics),
         transforms_(TransformsOf(welcome.job().spec().data().transformations())),
         builder_({.seed = Seed(welcome),
-                  .parts = dealer.parts,
-                  .batch_size = dealer.batch_size,
+                  .parts = scheduler.parts,
+                  .batch_size = scheduler.batch_size,
                   .transforms = transforms_,
                   .fetch_train = data.train.fetch,
                   .fetch_validation = data.validation.fetch},
@@ -130,11 +130,11 @@ class Running {
         pipeline_({.threads = PipelineThreads(transforms_),
                    .cache_bytes = static_cast<std::uint64_t>(welcome.job().spec().data().cache()),
                    .seed = Seed(welcome),
-                   .train_examples = dealer.train_examples},
+                   .train_examples = scheduler.train_examples},
                   builder_,
                   metrics),
         loop_(
-            {.dealer = dealer,
+            {.scheduler = scheduler,
              .normalisation =
                  NormalisationOf(welcome.job().spec().data().transformations().normalise(),
                                  data.train.set->channels),
@@ -148,7 +148,7 @@ class Running {
     return ServeWork(stream, job_, loop_, pipeline_, metrics_);
   }
 
-  DealerLoop& loop() { return loop_; }
+  SchedulerLoop& loop() { return loop_; }
 
   /// Of the thread that has been at one piece of work for longest.
   Clock::Duration BusyTime() {
@@ -171,7 +171,7 @@ class Running {
   const TransformOptions transforms_;
   const BatchBuilder builder_;
   BatchPipeline pipeline_;
-  DealerLoop loop_;
+  SchedulerLoop loop_;
   const SystemClock clock_;
   BusyMeter busy_;
 };
@@ -190,19 +190,20 @@ class DataServerService final : public service::Service {
 
   absl::Status Start(const v1::Welcome& welcome) override {
     ADAMANT_ASSIGN_OR_RETURN(const JobData data, Load(welcome));
-    WorkDealerOptions dealer = DealerOptionsOf(
+    BatchSchedulerOptions scheduler = SchedulerOptionsOf(
         welcome, context_.flags.slot, static_cast<std::uint32_t>(data.train.set->size()));
-    dealer.validation_examples = static_cast<std::uint32_t>(data.validation.set->size());
-    dealer.most_frequent = data.validation.set->most_frequent();
-    ADAMANT_RETURN_IF_ERROR(CheckParts(dealer));
-    auto running = std::make_shared<Running>(welcome, dealer, data, metrics_, context_.controller);
+    scheduler.validation_examples = static_cast<std::uint32_t>(data.validation.set->size());
+    scheduler.most_frequent = data.validation.set->most_frequent();
+    ADAMANT_RETURN_IF_ERROR(CheckParts(scheduler));
+    auto running =
+        std::make_shared<Running>(welcome, scheduler, data, metrics_, context_.controller);
     MutexLock lock(mutex_);
     running_ = std::move(running);
     return absl::OkStatus();
   }
 
   void OnMessage(const v1::ControllerMessage& message) override {
-    DealerLoop& loop = GetRunning()->loop();
+    SchedulerLoop& loop = GetRunning()->loop();
     if (message.has_membership()) {
       loop.SetMembership(codec::Decode(message.membership()));
     } else if (message.has_open_epoch()) {
@@ -220,12 +221,12 @@ class DataServerService final : public service::Service {
 
   void FillHeartbeat(v1::Heartbeat& heartbeat) override {
     const std::shared_ptr<Running> running = GetRunning();
-    const DealerProgress progress = running->loop().progress();
+    const SchedulerProgress progress = running->loop().progress();
     v1::DataServerProgress& proto = *heartbeat.mutable_data_server();
     proto.set_epoch(progress.epoch);
     proto.set_counted_examples(progress.counted_examples);
     proto.set_total_examples(progress.total_examples);
-    proto.set_dealt_examples(progress.dealt_examples);
+    proto.set_dispatched_examples(progress.dispatched_examples);
     proto.set_retrained_examples(progress.retrained_examples);
     proto.set_job_examples(progress.job_examples);
     proto.set_training_examples(running->train_examples());

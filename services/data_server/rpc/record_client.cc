@@ -101,14 +101,14 @@ Outcome Write(v1::ParameterServer::Stub& stub, const JobAttempt& job, const Writ
 }  // namespace
 
 BucketAddresses BucketAddressesOf(const protocol::Membership& view) {
-  std::map<protocol::Holder, std::string> servers;
+  std::map<protocol::ServerId, std::string> servers;
   for (const protocol::Member& member : view.members) {
     if (member.id.role == protocol::Role::kParameterServer) {
       servers[{member.id.slot, member.incarnation}] = member.address;
     }
   }
   BucketAddresses addresses;
-  for (const protocol::Bucket& bucket : view.buckets) {
+  for (const protocol::Configuration& bucket : view.buckets) {
     const auto server = servers.find(bucket.primary);
     addresses.push_back(server == servers.end() ? "" : server->second);
   }

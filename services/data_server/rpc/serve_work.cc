@@ -24,7 +24,7 @@ absl::StatusOr<v1::WorkRequest> ReadRequest(rpc::FrameStream& stream) {
   return request;
 }
 
-// Why the Hello is refused whatever the dealer says; "" if it is not.
+// Why the Hello is refused whatever the scheduler says; "" if it is not.
 std::string Refusal(const v1::WorkHello& hello, const JobAttempt& job) {
   if (hello.format_version() != kFormatVersion) {
     return "this server speaks format version " + std::to_string(kFormatVersion) +
@@ -37,7 +37,7 @@ std::string Refusal(const v1::WorkHello& hello, const JobAttempt& job) {
 absl::Status Receive(rpc::FrameStream& stream,
                      WorkerId worker,
                      const std::shared_ptr<WorkStream>& work,
-                     DealerLoop& loop) {
+                     SchedulerLoop& loop) {
   while (true) {
     const absl::StatusOr<v1::WorkRequest> request = ReadRequest(stream);
     if (absl::IsOutOfRange(request.status())) {
@@ -72,7 +72,7 @@ std::string JobOfWork(std::string_view header) {
 
 absl::Status ServeWork(rpc::FrameStream& stream,
                        const JobAttempt& job,
-                       DealerLoop& loop,
+                       SchedulerLoop& loop,
                        BatchPipeline& pipeline,
                        const DataMetrics& metrics) {
   ADAMANT_ASSIGN_OR_RETURN(const v1::WorkRequest first, ReadRequest(stream));

@@ -8,7 +8,7 @@
 #include "services/common/rpc/frame.h"
 #include "services/data_server/rpc/batch_pipeline.h"
 #include "services/data_server/rpc/data_metrics.h"
-#include "services/data_server/rpc/dealer_loop.h"
+#include "services/data_server/rpc/scheduler_loop.h"
 
 namespace adamant::data_server {
 
@@ -20,7 +20,7 @@ std::string JobOfWork(std::string_view header);
 /// Errors: InvalidArgument for a worker that breaks the protocol; those of the stream.
 absl::Status ServeWork(rpc::FrameStream& stream,
                        const JobAttempt& job,
-                       DealerLoop& loop,
+                       SchedulerLoop& loop,
                        BatchPipeline& pipeline,
                        const DataMetrics& metrics);
 

@@ -87,9 +87,9 @@ std::optional<WorkStream::Message> WorkStream::Next() {
   return message;
 }
 
-rpc::OutgoingFrame WorkStream::FrameOf(const Deal& deal) {
-  PreparedBatch batch = pipeline_.Take(deal.lease.batch);
-  v1::WorkReply reply = ToProto(deal);
+rpc::OutgoingFrame WorkStream::FrameOf(const Dispatch& dispatch) {
+  PreparedBatch batch = pipeline_.Take(dispatch.lease.batch);
+  v1::WorkReply reply = ToProto(dispatch);
   reply.mutable_batch()->mutable_labels()->Assign(batch.labels.begin(), batch.labels.end());
   metrics_.sent_bytes.Increment(static_cast<double>(batch.images.size()));
   return {.header = reply.SerializeAsString(),
@@ -98,10 +98,10 @@ rpc::OutgoingFrame WorkStream::FrameOf(const Deal& deal) {
 
 absl::Status WorkStream::Run() {
   while (std::optional<Message> message = Next()) {
-    const Deal* deal = std::get_if<Deal>(&*message);
-    ADAMANT_RETURN_IF_ERROR(
-        stream_.Write(deal != nullptr ? FrameOf(*deal)
-                                      : rpc::OutgoingFrame{std::get<std::string>(*message), {}}));
+    const Dispatch* dispatch = std::get_if<Dispatch>(&*message);
+    ADAMANT_RETURN_IF_ERROR(stream_.Write(
+        dispatch != nullptr ? FrameOf(*dispatch)
+                            : rpc::OutgoingFrame{std::get<std::string>(*message), {}}));
   }
   return absl::OkStatus();
 }

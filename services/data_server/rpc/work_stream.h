@@ -38,7 +38,7 @@ class WorkStream {
   bool AwaitAdmission();
 
   /// Queue messages. A worker that does not read until the queue is full is cut off.
-  void Send(const Deal& deal) { Push(deal); }
+  void Send(const Dispatch& dispatch) { Push(dispatch); }
   void Send(std::string header) { Push(std::move(header)); }
 
   /// No more messages: Run ends when all are written.
@@ -54,11 +54,11 @@ class WorkStream {
   absl::Status Run();
 
  private:
-  using Message = std::variant<std::string, Deal>;
+  using Message = std::variant<std::string, Dispatch>;
 
   void Push(Message message);
   std::optional<Message> Next();
-  rpc::OutgoingFrame FrameOf(const Deal& deal);
+  rpc::OutgoingFrame FrameOf(const Dispatch& dispatch);
 
   rpc::FrameStream& stream_;
   BatchPipeline& pipeline_;

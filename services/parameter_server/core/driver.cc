@@ -23,7 +23,7 @@ protocol::BucketsReady ReadyOf(const std::vector<BucketReport>& reports) {
   protocol::BucketsReady ready;
   for (const BucketReport& report : reports) {
     ready.buckets.push_back({.bucket = report.bucket,
-                             .epoch = report.epoch,
+                             .configuration_version = report.configuration_version,
                              .lost = report.lost,
                              .detail = report.detail,
                              .failover = TimesOf(report.failover),

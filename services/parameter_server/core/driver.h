@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/common/protocol/buckets.h"
 #include "services/parameter_server/core/replication/messages.h"
 #include "services/parameter_server/core/replication/replica.h"
@@ -14,12 +15,13 @@ using protocol::BucketProgress;
 using protocol::SnapshotBucket;
 using protocol::StoredBucket;
 using protocol::StoredBuckets;
-using SnapshotRequest = protocol::TakeSnapshot;
+using protocol::TakeSnapshot;
 
-/// What a server tells the controller of a bucket: it serves it under this epoch, or cannot.
+/// What a server tells the controller of a bucket: it serves it under this configuration, or
+/// cannot.
 struct BucketReport {
   BucketId bucket = 0;
-  Epoch epoch = 0;
+  ConfigurationVersion configuration_version = 0;
   bool lost = false;
   std::string detail = {};      ///< lost: what is missing or corrupt
   FailoverTimes failover = {};  ///< zero unless it took over
@@ -38,7 +40,7 @@ class Driver {
 
   /// Messages to one peer are sent in this order, bulk ones (PeerMessage::bulk) apart from the
   /// others; they may get lost.
-  virtual void SendToPeer(const Holder& to, PeerMessage message) = 0;
+  virtual void SendToPeer(const ServerId& to, PeerMessage message) = 0;
 
   /// Sent to the controller; may get lost, and comes again then.
   virtual void Propose(const Proposal& proposal) = 0;

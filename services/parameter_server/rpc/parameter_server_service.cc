@@ -112,7 +112,7 @@ class ParameterServerService final : public service::Service {
                                            return ServeDeliver(gate_, peer_metrics_, stream);
                                          },
                                      .job_of = JobOfDeliver}},
-            .max_message_bytes = std::max(kMaxExchangeBytes, kMaxParcelBytes)};
+            .max_message_bytes = std::max(kMaxExchangeBytes, kMaxMessageBatchBytes)};
   }
 
   absl::Status Start(const v1::Welcome& welcome) override {
@@ -123,11 +123,12 @@ class ParameterServerService final : public service::Service {
     options.damage = shards_.damage;
     beacon_ = options.times.beacon;
     const Clock::Duration tick = TickOf(options.times);
-    peers_.emplace(Peers::Options{.job_uid = options.job_uid,
-                                  .self = options.self,
-                                  .on_connected =
-                                      [this](const Holder& peer) { core_->OnPeerConnected(peer); }},
-                   peer_metrics_);
+    peers_.emplace(
+        Peers::Options{
+            .job_uid = options.job_uid,
+            .self = options.self,
+            .on_connected = [this](const ServerId& peer) { core_->OnPeerConnected(peer); }},
+        peer_metrics_);
     driver_.emplace(CoreDriver::Links{.peers = *peers_,
                                       .controller = context_.controller,
                                       .want_storage = [this] { storage_loop_.Want(); }},
@@ -158,18 +159,18 @@ class ParameterServerService final : public service::Service {
   void OnRejoined() override { view_->OnRejoined(); }
 
   void BeginDrain() override {
-    hands_over_ = view_->HasHeirs();
+    hands_over_ = view_->HasSuccessors();
     v1::MemberMessage message;
     message.mutable_draining();
     context_.controller.Send(message);
   }
 
-  // The heirs need its word, as a member, to serve at once: it stays for their first beacons.
+  // The successors need its word, as a member, to serve at once: it stays for their first beacons.
   bool Drained() override {
     if (!hands_over_) {
       return true;
     }
-    if (view_->HasHeirs()) {
+    if (view_->HasSuccessors()) {
       handed_over_at_.reset();
       return false;
     }

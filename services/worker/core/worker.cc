@@ -10,7 +10,7 @@ Worker::Worker(const Options& options,
                const UpdatePlan& plan,
                std::function<void()> wake_loop)
     : learner_(options.training, graph, layout, plan, std::move(wake_loop)),
-      intake_(options.training, graph, learner_.bell()),
+      intake_(options.training, graph, learner_.notifier()),
       synchroniser_(learner_, intake_, options.synchroniser) {}
 
 void Worker::OnMap(const ClusterMap& map) {
@@ -19,7 +19,7 @@ void Worker::OnMap(const ClusterMap& map) {
   learner_.SetWorkers(map.workers);
 }
 
-void Worker::Flush(std::uint64_t epoch) {
+void Worker::Flush(DataEpoch epoch) {
   intake_.OnEpochClosed(epoch);
   synchroniser_.Flush(epoch);
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "services/common/base/ids.h"
 #include "services/common/model/model.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/worker/core/base/messages.h"
@@ -43,7 +44,7 @@ class Worker {
 
   /// Everything of epochs up to this one is to be pushed or dropped; Synchroniser::TakeFlushed says
   /// when it is.
-  void Flush(std::uint64_t epoch);
+  void Flush(DataEpoch epoch);
 
  private:
   Learner learner_;

@@ -45,7 +45,7 @@ FetchReply FetchReplyOf(std::uint64_t request, const v1::FetchReply& reply) {
                           .version = value.version(),
                           .included_sequence = value.included_sequence(),
                           .persisted = value.persisted(),
-                          .epoch = value.epoch(),
+                          .configuration_version = value.epoch(),
                           .examples = value.examples()});
   }
   return out;
@@ -94,7 +94,7 @@ rpc::OutgoingFrame FrameOf(const PushMessage& message, const PushPayload& payloa
     const PushPayload::Update& content = payload.updates[i];
     v1::ShardUpdate& out = *push.add_updates();
     out.set_shard(update.shard);
-    out.set_bucket_epoch(update.bucket_epoch);
+    out.set_bucket_epoch(update.bucket_version);
     out.set_sequence(message.sequence);
     out.set_fetched_version(update.fetched_version);
     out.set_after_loss(update.after_loss);

@@ -8,14 +8,14 @@
 
 namespace adamant::worker {
 
-/// Which data servers have nothing left to deal for now, and hence Intake::drained.
+/// Which data servers have nothing left to dispatch for now, and hence Intake::drained.
 /// Threads: any.
 class DrainedServers {
  public:
   explicit DrainedServers(Intake& intake) : intake_(intake) {}  // must outlive this
 
-  /// Counts the server in. Call before batches that it deals are queued, and after those that it
-  /// dealt are.
+  /// Counts the server in. Call before batches that it dispatches are queued, and after those that
+  /// it dispatched are.
   void Set(ServerSlot server, bool drained) {
     MutexLock lock(mutex_);
     servers_[server] = drained;

@@ -15,7 +15,7 @@
 namespace adamant::worker {
 namespace {
 
-constexpr std::chrono::seconds kUnpinPatience{2};
+constexpr std::chrono::seconds kUnpinTimeout{2};
 constexpr std::chrono::seconds kKeepLeasesEvery{1};
 constexpr std::chrono::milliseconds kPublishEvery{250};
 
@@ -43,7 +43,7 @@ ExchangeLoop::~ExchangeLoop() {
   parameter_servers_.Close();
   data_servers_.Close();
   // Transports let go of payloads soon after their streams have ended.
-  const TimePoint end = clock_.Now() + kUnpinPatience;
+  const TimePoint end = clock_.Now() + kUnpinTimeout;
   while (worker_.synchroniser().Pinned() && clock_.Now() < end) {
     inbox_.Wait(std::chrono::milliseconds(10));
   }
@@ -53,12 +53,12 @@ void ExchangeLoop::OnMembership(const protocol::Membership& view) {
   inbox_.Post([this, view] { UpdateServers(view); });
 }
 
-void ExchangeLoop::OnFlush(std::uint64_t epoch) {
+void ExchangeLoop::OnFlush(DataEpoch epoch) {
   inbox_.Post([this, epoch] { worker_.Flush(epoch); });
 }
 
-void ExchangeLoop::OnHold(std::uint64_t checkpoint) {
-  inbox_.Post([this, checkpoint] { worker_.synchroniser().Hold(checkpoint, clock_.Now()); });
+void ExchangeLoop::OnPause(std::uint64_t checkpoint) {
+  inbox_.Post([this, checkpoint] { worker_.synchroniser().Pause(checkpoint, clock_.Now()); });
 }
 
 void ExchangeLoop::OnRelease(std::uint64_t checkpoint) {
@@ -139,10 +139,10 @@ void ExchangeLoop::AnswerController() {
     message.mutable_worker_flushed()->set_epoch(*epoch);
     controller_.Send(message);
   }
-  if (const auto held = worker_.synchroniser().TakeHeld(); held.has_value()) {
+  if (const auto held = worker_.synchroniser().TakePaused(); held.has_value()) {
     v1::MemberMessage message;
-    message.mutable_pushes_held()->set_checkpoint(held->checkpoint);
-    message.mutable_pushes_held()->set_sequence(held->sequence);
+    message.mutable_pushes_paused()->set_checkpoint(held->checkpoint);
+    message.mutable_pushes_paused()->set_sequence(held->sequence);
     controller_.Send(message);
   }
 }
@@ -263,13 +263,13 @@ DataServerHandlers ExchangeLoop::HandlersOfDataServers() {
   handlers.work.on_acknowledged = [this](std::vector<Lease> leases) {
     inbox_.Post([this, leases = std::move(leases)] { worker_.intake().OnAcknowledged(leases); });
   };
-  handlers.work.on_epoch_closed = [this](std::uint64_t epoch) {
+  handlers.work.on_epoch_closed = [this](DataEpoch epoch) {
     inbox_.Post([this, epoch] { worker_.intake().OnEpochClosed(epoch); });
   };
-  handlers.work.on_snapshot_wanted = [this](std::uint64_t epoch, std::uint64_t snapshot) {
+  handlers.work.on_snapshot_wanted = [this](DataEpoch epoch, std::uint64_t snapshot) {
     inbox_.Post([this, epoch, snapshot] { worker_.synchroniser().WantSnapshot(epoch, snapshot); });
   };
-  handlers.work.on_epoch_begun = [this](std::uint64_t epoch) {
+  handlers.work.on_epoch_begun = [this](DataEpoch epoch) {
     inbox_.Post([this, epoch] { worker_.synchroniser().OnEpochBegun(epoch); });
   };
   handlers.work.on_no_slot = [this](const Lease& lease) {

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/common/base/mutex.h"
 #include "services/common/protocol/control.h"
 #include "services/common/rpc/frame.h"
@@ -49,8 +50,8 @@ class ExchangeLoop {
   ~ExchangeLoop();
 
   void OnMembership(const protocol::Membership& view);
-  void OnFlush(std::uint64_t epoch);
-  void OnHold(std::uint64_t checkpoint);
+  void OnFlush(DataEpoch epoch);
+  void OnPause(std::uint64_t checkpoint);
   void OnRelease(std::uint64_t checkpoint);
 
   /// Whether the control stream is up, which the data servers are told.

@@ -19,14 +19,14 @@ void ProgressReport::Fill(v1::Heartbeat& heartbeat) {
   double loss_sum = 0;
   std::uint64_t examples = 0;
   std::uint64_t correct = 0;
-  std::uint64_t epoch = 0;
+  DataEpoch epoch = 0;
   std::vector<std::uint64_t> turns = {turns_.load(std::memory_order_relaxed)};
   for (std::size_t i = 0; i < learner_.threads(); ++i) {
     const ThreadStatistics& thread = learner_.channel(i).statistics();
     examples += thread.examples.load(std::memory_order_relaxed);
     correct += thread.correct.load(std::memory_order_relaxed);
     loss_sum += thread.loss_sum.load(std::memory_order_relaxed);
-    epoch = std::max(epoch, thread.epoch.load(std::memory_order_relaxed));
+    epoch = std::max<DataEpoch>(epoch, thread.epoch.load(std::memory_order_relaxed));
     turns.push_back(thread.turns.load(std::memory_order_relaxed));
   }
   progress.set_trained_examples(examples);

@@ -14,7 +14,7 @@ namespace adamant::worker {
 class RequestTimes {
  public:
   /// Replies to what was sent on streams that broke never come.
-  static constexpr std::chrono::minutes kPatience{1};
+  static constexpr std::chrono::minutes kTimeout{1};
 
   explicit RequestTimes(const Clock& clock) : clock_(clock) {}  // must outlive this
 
@@ -29,8 +29,7 @@ class RequestTimes {
 
   /// Forgets the requests that no reply will come to.
   void ForgetOld() {
-    std::erase_if(sent_,
-                  [&](const auto& entry) { return clock_.Now() - entry.second > kPatience; });
+    std::erase_if(sent_, [&](const auto& entry) { return clock_.Now() - entry.second > kTimeout; });
   }
 
  private:

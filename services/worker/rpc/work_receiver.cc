@@ -117,7 +117,7 @@ absl::Status WorkReceiver::OnBatch(const v1::Batch& batch, const rpc::IncomingFr
 
 Batch* WorkReceiver::AwaitSlot() {
   for (;;) {
-    const std::uint32_t seen = intake_.slot_bell().Read();
+    const std::uint32_t seen = intake_.slot_notifier().Read();
     if (stopped_.load(std::memory_order_acquire)) {
       return nullptr;
     }
@@ -127,13 +127,13 @@ Batch* WorkReceiver::AwaitSlot() {
     if (intake_.settling()) {
       return nullptr;
     }
-    intake_.slot_bell().Wait(seen);
+    intake_.slot_notifier().Wait(seen);
   }
 }
 
 void WorkReceiver::Stop() {
   stopped_.store(true, std::memory_order_release);
-  intake_.slot_bell().Ring();
+  intake_.slot_notifier().Notify();
 }
 
 }  // namespace adamant::worker

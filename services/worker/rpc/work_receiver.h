@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "services/common/base/ids.h"
 #include "services/common/rpc/frame.h"
 #include "services/worker/core/intake/intake.h"
 #include "services/worker/rpc/drained_servers.h"
@@ -19,10 +20,10 @@ namespace adamant::worker {
 /// What a data server says beside batches. Called on the reading thread.
 struct WorkHandlers {
   std::function<void(std::vector<Lease>)> on_acknowledged;
-  std::function<void(std::uint64_t epoch)> on_epoch_closed;
-  std::function<void(std::uint64_t epoch, std::uint64_t snapshot)> on_snapshot_wanted;
-  std::function<void(std::uint64_t epoch)> on_epoch_begun;  ///< its first training batch, here
-  std::function<void(const Lease&)> on_no_slot;             ///< for a batch, under Intake::settling
+  std::function<void(DataEpoch epoch)> on_epoch_closed;
+  std::function<void(DataEpoch epoch, std::uint64_t snapshot)> on_snapshot_wanted;
+  std::function<void(DataEpoch epoch)> on_epoch_begun;  ///< its first training batch, here
+  std::function<void(const Lease&)> on_no_slot;         ///< for a batch, under Intake::settling
 };
 
 /// Takes in what one data server sends: copies batches into slots, in order, and reports the rest.
@@ -52,7 +53,7 @@ class WorkReceiver {
   Intake& intake_;
   DrainedServers& drained_;
   const WorkHandlers handlers_;
-  std::uint64_t begun_epoch_ = 0;  // that a training batch has come of
+  DataEpoch begun_epoch_ = 0;  // that a training batch has come of
   std::atomic<bool> stopped_{false};
 };
 

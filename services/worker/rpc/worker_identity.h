@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "services/common/base/ids.h"
 #include "services/common/base/system/job_attempt.h"
 
 namespace adamant::worker {
@@ -10,7 +11,7 @@ namespace adamant::worker {
 struct WorkerIdentity {
   JobAttempt job = {};
   std::uint32_t slot = 0;
-  std::uint64_t incarnation = 0;
+  Incarnation incarnation = 0;
 };
 
 /// Introduces the worker to a server: `hello` is a v1::ExchangeHello or a v1::WorkHello.

@@ -19,7 +19,7 @@ namespace adamant::worker {
 namespace {
 
 /// How long a worker that stops waits for servers to acknowledge what it did.
-constexpr std::chrono::seconds kStopPatience{4};
+constexpr std::chrono::seconds kStopTimeout{4};
 
 }  // namespace
 
@@ -29,7 +29,7 @@ WorkerService::WorkerService(const service::ServiceContext& context)
 WorkerService::~WorkerService() {
   if (worker_ != nullptr) {
     worker_->learner().commands().Stop();
-    worker_->learner().bell().Ring();
+    worker_->learner().notifier().Notify();
   }
 }
 
@@ -96,15 +96,15 @@ void WorkerService::OnMessage(const v1::ControllerMessage& message) {
     loop_->OnMembership(codec::Decode(message.membership()));
   } else if (message.has_flush_worker()) {
     loop_->OnFlush(message.flush_worker().epoch());
-  } else if (message.has_hold_pushes()) {
-    loop_->OnHold(message.hold_pushes().checkpoint());
-  } else if (message.has_release_pushes()) {
-    loop_->OnRelease(message.release_pushes().checkpoint());
+  } else if (message.has_pause_pushes()) {
+    loop_->OnPause(message.pause_pushes().checkpoint());
+  } else if (message.has_resume_pushes()) {
+    loop_->OnRelease(message.resume_pushes().checkpoint());
   }
 }
 
 void WorkerService::FillHeartbeat(v1::Heartbeat& heartbeat) { loop_->FillHeartbeat(heartbeat); }
 
-void WorkerService::Stop() { loop_->Stop(kStopPatience); }
+void WorkerService::Stop() { loop_->Stop(kStopTimeout); }
 
 }  // namespace adamant::worker

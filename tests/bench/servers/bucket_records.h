@@ -6,6 +6,7 @@
 
 #include "proto/adamant/v1/control.pb.h"
 #include "services/common/base/check.h"
+#include "services/common/base/ids.h"
 #include "services/common/base/mutex.h"
 
 namespace adamant::parameter_server {
@@ -19,7 +20,7 @@ class BucketRecords {
     const MutexLock lock(mutex_);
     ready_ += message.buckets_ready().buckets_size();
     for (const v1::Proposal& proposal : message.proposals().proposals()) {
-      v1::Bucket& record = *membership_.mutable_buckets(static_cast<int>(proposal.bucket()));
+      v1::Configuration& record = *membership_.mutable_buckets(static_cast<int>(proposal.bucket()));
       ADAMANT_CHECK(proposal.kind() == v1::Proposal::ADD,
                     "no server is taken for lost; is the machine busy?");
       if (proposal.epoch() == record.epoch()) {
@@ -38,8 +39,8 @@ class BucketRecords {
     for (v1::Member& member : members) {
       *membership_.add_members() = std::move(member);
     }
-    for (std::uint32_t bucket = 0; bucket < buckets; ++bucket) {
-      v1::Bucket& record = *membership_.add_buckets();
+    for (BucketId bucket = 0; bucket < buckets; ++bucket) {
+      v1::Configuration& record = *membership_.add_buckets();
       record.set_epoch(1);
       record.set_generation(1);
       record.mutable_primary()->set_incarnation(1);
@@ -49,7 +50,7 @@ class BucketRecords {
 
   void SetCreated() {
     const MutexLock lock(mutex_);
-    for (v1::Bucket& record : *membership_.mutable_buckets()) {
+    for (v1::Configuration& record : *membership_.mutable_buckets()) {
       record.set_created(true);
     }
   }
@@ -57,7 +58,7 @@ class BucketRecords {
   void SetLearner(std::uint32_t slot) {
     const MutexLock lock(mutex_);
     added_ = 0;
-    for (v1::Bucket& record : *membership_.mutable_buckets()) {
+    for (v1::Configuration& record : *membership_.mutable_buckets()) {
       record.mutable_learner()->set_slot(slot);
       record.mutable_learner()->set_incarnation(1);
     }

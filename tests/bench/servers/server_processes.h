@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/common/tensor/shard_layout.h"
 
 namespace adamant::parameter_server {
@@ -25,7 +26,7 @@ class ServerProcesses {
   [[nodiscard]] const std::string& address() const;
 
   /// Of all buckets.
-  [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
+  [[nodiscard]] DataEpoch epoch() const { return epoch_; }
 
   [[nodiscard]] const ShardLayout& layout() const { return *layout_; }
 
@@ -40,7 +41,7 @@ class ServerProcesses {
   std::unique_ptr<ShardLayout> layout_;
   std::unique_ptr<BucketRecords> records_;
   std::vector<std::unique_ptr<Server>> servers_;
-  std::uint64_t epoch_ = 0;
+  DataEpoch epoch_ = 0;
 };
 
 }  // namespace adamant::parameter_server

@@ -21,17 +21,17 @@ constexpr std::uint32_t kBuckets = 64;
 /// A core over a disk, driven by the thread that measures.
 class Server final : private Driver {
  public:
-  Server(const std::filesystem::path& folder, std::uint64_t shards, std::uint64_t incarnation)
+  Server(const std::filesystem::path& folder, std::uint64_t shards, Incarnation incarnation)
       : store_(Open(folder)), core_(Options(shards, incarnation), *store_, clock_, *this) {
     ADAMANT_CHECK(core_.ReadStored(OnThreads(ReadingThreads())).ok(), "the disk can be read");
   }
 
   /// Makes it the only member of every bucket.
-  void Host(Epoch epoch, bool created) {
-    const Configuration record{.epoch = epoch,
-                               .generation = epoch,
+  void Host(ConfigurationVersion version, bool created) {
+    const Configuration record{.version = version,
+                               .generation = version.value(),
                                .primary = core_.self(),
-                               .members = {core_.self()},
+                               .replicas = {core_.self()},
                                .created = created};
     core_.SetConfigurations(std::vector<Configuration>(kBuckets, record), {});
     ADAMANT_CHECK(core_.DoStorage().ok(), "buckets are created or come back");
@@ -47,7 +47,7 @@ class Server final : private Driver {
     return *std::move(store);
   }
 
-  static ServerOptions Options(std::uint64_t shards, std::uint64_t incarnation) {
+  static ServerOptions Options(std::uint64_t shards, Incarnation incarnation) {
     return {.job_uid = 1,
             .self = {.slot = 0, .incarnation = incarnation},
             .parameters = {{.name = "w",
@@ -58,7 +58,7 @@ class Server final : private Driver {
             .optimisers = {{.location = OptimiserLocation::kWorker}}};
   }
 
-  void SendToPeer(const Holder& /*to*/, PeerMessage /*message*/) override {}
+  void SendToPeer(const ServerId& /*to*/, PeerMessage /*message*/) override {}
   void Propose(const Proposal& /*proposal*/) override {}
   void Report(const BucketReport& /*report*/) override {}
   void WantApply() override {}

@@ -48,7 +48,7 @@ class ServersHere::Node {
   Node(const ServerOptions& options, Controller& controller)
       : peers_({.job_uid = options.job_uid,
                 .self = options.self,
-                .on_connected = [this](const Holder& peer) { core_.OnPeerConnected(peer); }},
+                .on_connected = [this](const ServerId& peer) { core_.OnPeerConnected(peer); }},
                peer_metrics_),
         driver_({.peers = peers_,
                  .controller = controller,
@@ -93,7 +93,7 @@ class ServersHere::Node {
 
  private:
   static std::unique_ptr<rpc::Server> Serve(const char* method, rpc::FrameHandler handler) {
-    auto server = rpc::StartServer({.max_message_bytes = kMaxParcelBytes},
+    auto server = rpc::StartServer({.max_message_bytes = kMaxMessageBatchBytes},
                                    {},
                                    {{.name = method, .handler = std::move(handler)}});
     ADAMANT_CHECK(server.ok(), server.status().ToString());

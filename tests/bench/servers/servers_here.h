@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "proto/adamant/v1/control.pb.h"
+#include "services/common/base/ids.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
 
 namespace adamant::parameter_server {
@@ -23,7 +24,7 @@ class ServersHere {
   [[nodiscard]] const std::string& address() const;
 
   /// Of all buckets.
-  [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
+  [[nodiscard]] DataEpoch epoch() const { return epoch_; }
 
  private:
   class Controller;
@@ -33,7 +34,7 @@ class ServersHere {
 
   std::unique_ptr<Controller> controller_;
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::uint64_t epoch_ = 0;
+  DataEpoch epoch_ = 0;
 };
 
 }  // namespace adamant::parameter_server

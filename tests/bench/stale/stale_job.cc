@@ -108,11 +108,11 @@ StaleJob::StaleJob(const StaleOptions& options,
       layout_(graph_.parameters, kBuckets),
       network_(
           {.latency = options.latency, .bandwidth = options.bandwidth, .apply = options.apply}),
-      dealer_(train_,
-              {.batch_size = static_cast<std::uint32_t>(options.batch),
-               .epochs = options.epochs,
-               .warm_start_examples = WarmStartExamples(options, train_.size()),
-               .seed = options.seed}),
+      scheduler_(train_,
+                 {.batch_size = static_cast<std::uint32_t>(options.batch),
+                  .epochs = options.epochs,
+                  .warm_start_examples = WarmStartExamples(options, train_.size()),
+                  .seed = options.seed}),
       report_(ChanceOf(graph_, test_), options.target) {}
 
 StaleJob::~StaleJob() { clock_.Clear(); }  // events hold memory of workers
@@ -166,7 +166,7 @@ absl::Status StaleJob::Prepare() {
                                                 .clock = clock_,
                                                 .network = network_,
                                                 .servers = *servers_,
-                                                .dealer = dealer_},
+                                                .scheduler = scheduler_},
                                      [this](std::uint32_t slot) { return WorkerOptionsOf(slot); });
   return fleet_->Scale(options_.workers);
 }
@@ -203,7 +203,7 @@ VirtualWorkerOptions StaleJob::WorkerOptionsOf(std::uint32_t slot) const {
 }
 
 absl::Status StaleJob::FollowScalings() {
-  const auto done = static_cast<double>(dealer_.acknowledged());
+  const auto done = static_cast<double>(scheduler_.acknowledged());
   const auto epoch = static_cast<double>(train_.size());
   for (; scaled_ < options_.scalings.size() && done >= options_.scalings[scaled_].epoch * epoch;
        ++scaled_) {
@@ -213,21 +213,21 @@ absl::Status StaleJob::FollowScalings() {
 }
 
 absl::Status StaleJob::Train(std::ostream& lines) {
-  const std::uint64_t total = dealer_.total_examples();
+  const std::uint64_t total = scheduler_.total_examples();
   const std::uint64_t evaluations = options_.epochs * options_.evaluations;
   std::uint64_t evaluated = 0;
   std::uint64_t news = 0;
-  while (dealer_.acknowledged() < total) {
+  while (scheduler_.acknowledged() < total) {
     if (!clock_.Next()) {
       return absl::InternalError("nothing more happens, but batches are not acknowledged");
     }
-    while (news != dealer_.news()) {
-      news = dealer_.news();
+    while (news != scheduler_.news()) {
+      news = scheduler_.news();
       fleet_->WakeAll();
     }
     ADAMANT_RETURN_IF_ERROR(fleet_->Advance());
     ADAMANT_RETURN_IF_ERROR(FollowScalings());
-    const std::uint64_t due = dealer_.acknowledged() * evaluations / total;
+    const std::uint64_t due = scheduler_.acknowledged() * evaluations / total;
     if (due > evaluated) {
       evaluated = due;
       ADAMANT_RETURN_IF_ERROR(Evaluate(lines));
@@ -247,10 +247,10 @@ absl::Status StaleJob::Evaluate(std::ostream& lines) {
 
 Moment StaleJob::Now() const {
   Moment now = {
-      .epochs = static_cast<double>(dealer_.acknowledged()) / static_cast<double>(train_.size()),
+      .epochs = static_cast<double>(scheduler_.acknowledged()) / static_cast<double>(train_.size()),
       .steps = clock_.Steps(),
-      .examples = dealer_.acknowledged(),
-      .loss_sum = dealer_.loss_sum()};
+      .examples = scheduler_.acknowledged(),
+      .loss_sum = scheduler_.loss_sum()};
   fleet_->Tell(now);
   return now;
 }

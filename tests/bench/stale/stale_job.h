@@ -11,7 +11,7 @@
 #include "services/common/model/model.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/worker/core/base/update_plan.h"
-#include "tests/bench/stale/batch_dealer.h"
+#include "tests/bench/stale/batch_dispatcher.h"
 #include "tests/bench/stale/stale_options.h"
 #include "tests/bench/stale/stale_report.h"
 #include "tests/bench/stale/virtual_clock.h"
@@ -60,7 +60,7 @@ class StaleJob {
   const ShardLayout layout_;
   const VirtualNetwork network_;
   VirtualClock clock_;
-  BatchDealer dealer_;
+  BatchDispatcher scheduler_;
   StaleReport report_;
   worker::UpdatePlan plan_;
   std::unique_ptr<graph::Context> evaluator_;

@@ -16,13 +16,13 @@ namespace ps = parameter_server;
 
 constexpr std::uint64_t kEpoch = 1;
 
-ps::Holder HolderAt(std::uint32_t slot) { return {.slot = slot, .incarnation = 1}; }
+ps::ServerId ServerIdAt(std::uint32_t slot) { return {.slot = slot, .incarnation = 1}; }
 
 ps::ServerOptions ServerOptionsOf(const ShardLayout& layout,
                                   const VirtualServersOptions& options,
                                   std::uint32_t slot) {
   return {.job_uid = 1,
-          .self = HolderAt(slot),
+          .self = ServerIdAt(slot),
           .writers = options.workers,
           .seed = options.seed,
           .parameters = layout.parameters(),
@@ -44,7 +44,7 @@ struct Rows {
   }
 };
 
-ps::Push PushOf(const ps::Writer& worker,
+ps::Push PushOf(const ps::WorkerId& worker,
                 const worker::PushMessage& message,
                 const worker::PushPayload& payload) {
   const auto rows = std::make_shared<Rows>();
@@ -64,7 +64,7 @@ ps::Push PushOf(const ps::Writer& worker,
   for (std::size_t i = 0; i < message.updates.size(); ++i) {
     const worker::ShardUpdate& update = message.updates[i];
     push.updates.push_back({.shard = update.shard,
-                            .bucket_epoch = update.bucket_epoch,
+                            .bucket_version = update.bucket_version,
                             .sequence = message.sequence,
                             .fetched_version = update.fetched_version,
                             .after_loss = update.after_loss,
@@ -85,8 +85,8 @@ class VirtualServers::Server final : private ps::Driver {
          const Clock& clock)
       : core_(ServerOptionsOf(layout, options, slot), store_, clock, *this) {}
 
-  /// `buckets`: the holder of each.
-  absl::Status Begin(const std::vector<ps::Holder>& buckets) {
+  /// `buckets`: the server of each.
+  absl::Status Begin(const std::vector<ps::ServerId>& buckets) {
     ADAMANT_RETURN_IF_ERROR(core_.ReadStored());
     ADAMANT_RETURN_IF_ERROR(Configure(buckets, /*created=*/false));
     return Configure(buckets, /*created=*/true);
@@ -96,13 +96,13 @@ class VirtualServers::Server final : private ps::Driver {
 
  private:
   // What the controller would say, and all that follows.
-  absl::Status Configure(const std::vector<ps::Holder>& buckets, bool created) {
+  absl::Status Configure(const std::vector<ps::ServerId>& buckets, bool created) {
     std::vector<ps::Configuration> records;
-    for (const ps::Holder& holder : buckets) {
-      records.push_back({.epoch = kEpoch,
+    for (const ps::ServerId& server_id : buckets) {
+      records.push_back({.version = kEpoch,
                          .generation = 1,
-                         .primary = holder,
-                         .members = {holder},
+                         .primary = server_id,
+                         .replicas = {server_id},
                          .created = created});
     }
     core_.SetConfigurations(records, {});
@@ -118,7 +118,7 @@ class VirtualServers::Server final : private ps::Driver {
   }
 
   // Driver: copies have no peers, and the controller has nothing to decide.
-  void SendToPeer(const ps::Holder& /*to*/, ps::PeerMessage /*message*/) override {}
+  void SendToPeer(const ps::ServerId& /*to*/, ps::PeerMessage /*message*/) override {}
   void Propose(const ps::Proposal& /*proposal*/) override {}
   void Report(const ps::BucketReport& /*report*/) override {}
   void WantApply() override { apply_ = true; }
@@ -141,9 +141,9 @@ absl::StatusOr<std::unique_ptr<VirtualServers>> VirtualServers::Start(
   for (std::uint32_t slot = 0; slot < options.servers; ++slot) {
     all->servers_.push_back(std::make_unique<Server>(layout, options, slot, clock));
   }
-  std::vector<ps::Holder> buckets;
+  std::vector<ps::ServerId> buckets;
   for (BucketId bucket = 0; bucket < layout.buckets(); ++bucket) {
-    buckets.push_back(all->HolderOf(bucket));
+    buckets.push_back(all->ServerIdOf(bucket));
   }
   for (const auto& server : all->servers_) {
     ADAMANT_RETURN_IF_ERROR(server->Begin(buckets));
@@ -151,9 +151,11 @@ absl::StatusOr<std::unique_ptr<VirtualServers>> VirtualServers::Start(
   return all;
 }
 
-ps::Holder VirtualServers::HolderOf(BucketId bucket) const { return HolderAt(bucket % count()); }
+ps::ServerId VirtualServers::ServerIdOf(BucketId bucket) const {
+  return ServerIdAt(bucket % count());
+}
 
-absl::Status VirtualServers::Admit(const ps::Writer& worker) {
+absl::Status VirtualServers::Admit(const ps::WorkerId& worker) {
   for (const auto& server : servers_) {
     ADAMANT_RETURN_IF_ERROR(server->core().Admit(worker));
   }
@@ -166,12 +168,12 @@ worker::ClusterMap VirtualServers::MapOf(std::uint32_t workers) {
   map.part_owners = {0};
   map.workers = workers;
   for (BucketId bucket = 0; bucket < layout_.buckets(); ++bucket) {
-    map.buckets.push_back({.epoch = kEpoch, .generation = 1, .primary = HolderOf(bucket).slot});
+    map.buckets.push_back({.version = kEpoch, .generation = 1, .primary = ServerIdOf(bucket).slot});
   }
   return map;
 }
 
-worker::PushReply VirtualServers::Apply(const ps::Writer& worker,
+worker::PushReply VirtualServers::Apply(const ps::WorkerId& worker,
                                         const worker::PushMessage& message,
                                         const worker::PushPayload& payload) {
   worker::PushReply reply;
@@ -185,7 +187,7 @@ worker::PushReply VirtualServers::Apply(const ps::Writer& worker,
   return reply;
 }
 
-absl::StatusOr<VirtualServers::Fetched> VirtualServers::Fetch(const ps::Writer& worker,
+absl::StatusOr<VirtualServers::Fetched> VirtualServers::Fetch(const ps::WorkerId& worker,
                                                               const worker::FetchMessage& message) {
   Fetched fetched = {.reply = {.request = message.request}};
   ADAMANT_ASSIGN_OR_RETURN(
@@ -197,7 +199,7 @@ absl::StatusOr<VirtualServers::Fetched> VirtualServers::Fetch(const ps::Writer& 
                                     .version = value.version,
                                     .included_sequence = value.included_sequence,
                                     .persisted = value.persisted,
-                                    .epoch = value.epoch,
+                                    .configuration_version = value.configuration_version,
                                     .examples = value.examples});
   }
   return fetched;
@@ -207,7 +209,7 @@ absl::StatusOr<std::vector<float>> VirtualServers::Weights() {
   std::vector<float> weights(layout_.elements());
   for (const Shard& shard : layout_.shards()) {
     ADAMANT_ASSIGN_OR_RETURN(const std::vector<ps::ShardValue> values,
-                             servers_[HolderOf(shard.bucket).slot]->core().Fetch(
+                             servers_[ServerIdOf(shard.bucket).slot]->core().Fetch(
                                  nullptr, std::span(&shard.id, 1), /*snapshot=*/0));
     std::ranges::copy(
         values.front().values,

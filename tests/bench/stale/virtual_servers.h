@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/common/optimiser/optimiser.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
@@ -40,17 +41,17 @@ class VirtualServers {
 
   /// Lets a worker in, and no earlier one of its slot any more.
   /// Errors: InvalidArgument for a slot outside the job.
-  absl::Status Admit(const parameter_server::Writer& worker);
+  absl::Status Admit(const parameter_server::WorkerId& worker);
 
   /// As it is with so many workers; for all of them. Each map is newer than the one before.
   worker::ClusterMap MapOf(std::uint32_t workers);
 
   /// Takes a push of this worker. Nothing points into the payload afterwards.
-  worker::PushReply Apply(const parameter_server::Writer& worker,
+  worker::PushReply Apply(const parameter_server::WorkerId& worker,
                           const worker::PushMessage& message,
                           const worker::PushPayload& payload);
 
-  absl::StatusOr<Fetched> Fetch(const parameter_server::Writer& worker,
+  absl::StatusOr<Fetched> Fetch(const parameter_server::WorkerId& worker,
                                 const worker::FetchMessage& message);
 
   /// The parameters of now, end to end.
@@ -64,7 +65,7 @@ class VirtualServers {
   class Server;
 
   explicit VirtualServers(const ShardLayout& layout);
-  [[nodiscard]] parameter_server::Holder HolderOf(BucketId bucket) const;
+  [[nodiscard]] parameter_server::ServerId ServerIdOf(BucketId bucket) const;
 
   const ShardLayout& layout_;
   std::uint64_t map_version_ = 0;

@@ -105,19 +105,19 @@ void VirtualWorker::Wake() {
 
 void VirtualWorker::TakeBatches() {
   worker::Intake& intake = worker_.intake();
-  while (!stopping_ && dealt_ < intake.window()) {
+  while (!stopping_ && dispatched_ < intake.window()) {
     worker::Batch* const batch = intake.TakeSlot();
     if (batch == nullptr) {
       break;
     }
-    if (!job_.dealer.Deal(options_.self.slot, *batch)) {
+    if (!job_.scheduler.Dispatch(options_.self.slot, *batch)) {
       intake.Recycle(batch);
       break;
     }
     intake.Put(batch);
-    ++dealt_;
+    ++dispatched_;
   }
-  intake.SetDrained(job_.dealer.Drained());
+  intake.SetDrained(job_.scheduler.Drained());
 }
 
 // Whether it sent something.
@@ -266,18 +266,18 @@ void VirtualWorker::OnFetched(const VirtualServers::Fetched& fetched) {
 void VirtualWorker::Handle(const worker::AcknowledgeMessage& message) {
   std::vector<worker::Lease> leases;
   for (const worker::LeaseResult& result : message.results) {
-    job_.dealer.Acknowledge(result);
+    job_.scheduler.Acknowledge(result);
     leases.push_back(result.lease);
   }
-  dealt_ -= leases.size();
+  dispatched_ -= leases.size();
   worker_.intake().OnAcknowledged(leases);
 }
 
 void VirtualWorker::Handle(const worker::HandBackMessage& message) {
   for (const worker::Lease& lease : message.leases) {
-    job_.dealer.HandBack(lease);
+    job_.scheduler.HandBack(lease);
   }
-  dealt_ -= message.leases.size();
+  dispatched_ -= message.leases.size();
 }
 
 }  // namespace adamant::bench

@@ -11,7 +11,7 @@
 #include "services/common/base/clock.h"
 #include "services/worker/core/learner/training_thread.h"
 #include "services/worker/core/worker.h"
-#include "tests/bench/stale/batch_dealer.h"
+#include "tests/bench/stale/batch_dispatcher.h"
 #include "tests/bench/stale/pace.h"
 #include "tests/bench/stale/step_clock.h"
 #include "tests/bench/stale/virtual_clock.h"
@@ -21,7 +21,7 @@
 namespace adamant::bench {
 
 struct VirtualWorkerOptions {
-  parameter_server::Writer self = {};
+  parameter_server::WorkerId self = {};
   worker::WorkerOptions training;
   PaceOptions pace = {};
 };
@@ -34,7 +34,7 @@ struct VirtualJob {
   VirtualClock& clock;
   const VirtualNetwork& network;
   VirtualServers& servers;
-  BatchDealer& dealer;
+  BatchDispatcher& scheduler;
 };
 
 /// The real core of a worker (Worker, TrainingThread) on a virtual clock. Batches and
@@ -53,7 +53,7 @@ class VirtualWorker {
 
   void OnMap(const worker::ClusterMap& map) { worker_.OnMap(map); }
 
-  /// Does all that can be done without time passing: at the start, and when the dealer has news.
+  /// Does all that can be done without time passing: at the start, and when the scheduler has news.
   /// Events for what follows are added to the clock; clear it before this is destroyed.
   void Wake();
 
@@ -115,8 +115,8 @@ class VirtualWorker {
   std::vector<Connection> connections_;  // by server
   worker::Worker worker_;
   std::vector<Member> members_;
-  std::size_t dealt_ = 0;   // batches, not yet acknowledged
-  std::size_t events_ = 0;  // to come
+  std::size_t dispatched_ = 0;  // batches, not yet acknowledged
+  std::size_t events_ = 0;      // to come
   bool stopping_ = false;
   std::optional<Clock::TimePoint> timer_;
   absl::Status status_;

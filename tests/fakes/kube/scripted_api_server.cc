@@ -20,7 +20,7 @@
 namespace adamant::fakes {
 namespace {
 
-constexpr std::chrono::seconds kPatience{10};
+constexpr std::chrono::seconds kTimeout{10};
 
 using Context = std::shared_ptr<SSL_CTX>;
 using Bio = std::unique_ptr<BIO, decltype(&BIO_free)>;
@@ -130,7 +130,7 @@ class ScriptedApiServer::Impl {
 
   template <class Condition>
   bool WaitUntil(const Condition& condition) const {
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    const auto deadline = std::chrono::steady_clock::now() + kTimeout;
     const MutexLock lock(mutex_);
     while (!condition(requests_.size(), live_.size())) {
       const auto left = deadline - std::chrono::steady_clock::now();

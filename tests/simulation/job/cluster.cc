@@ -15,11 +15,11 @@ constexpr double kKilledLate = 0.3;
 }  // namespace
 
 Cluster::Cluster(World& world) : world_(world) {
-  world.job.WhoLives([this](controller::Holder holder) {
+  world.job.WhoLives([this](controller::ServerId server) {
     return std::ranges::any_of(children_, [&](const Child& child) {
       const ProcessStart& start = child.process->start();
-      return start.id.role == controller::Role::kParameterServer && start.id.slot == holder.slot &&
-             child.process->incarnation() == holder.incarnation;
+      return start.id.role == controller::Role::kParameterServer && start.id.slot == server.slot &&
+             child.process->incarnation() == server.incarnation;
     });
   });
   for (Disk& disk : world.disks) {

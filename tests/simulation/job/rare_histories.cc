@@ -43,7 +43,7 @@ bool HasFastWorker(const Setup& setup) {
 RareHistories::RareHistories(World& world, Cluster& cluster, Faults& faults, std::uint64_t seed)
     : world_(world), cluster_(cluster), faults_(faults) {
   Rng rng(MixSeed(seed, kHistories));
-  const std::uint64_t epoch = rng.Below(world.setup.job.epochs);
+  const DataEpoch epoch = rng.Below(world.setup.job.epochs);
   if (rng.Uniform() < kRollsBack && SharesWork(world.setup)) {
     roll_back_after_ = epoch;
   }
@@ -64,7 +64,7 @@ void RareHistories::Passed(std::string_view step, const LifePtr& life) {
     flushing_ = true;
   } else if (step == "push/flushed" && std::exchange(flushing_, false)) {
     RollBack(life);
-  } else if (step == "checkpoint/hold" && begins(stretch_after_)) {
+  } else if (step == "checkpoint/pause" && begins(stretch_after_)) {
     StretchHold();
   } else if (step == "checkpoint/take" && std::exchange(stretching_, false)) {
     StretchStore();

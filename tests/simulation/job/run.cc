@@ -10,7 +10,7 @@ namespace adamant::simulation {
 namespace {
 
 /// After the last fault, the job must end within this time. The longest backoff is a minute.
-constexpr auto kPatience = std::chrono::minutes(20);
+constexpr auto kTimeout = std::chrono::minutes(20);
 
 constexpr std::size_t kMostPending = 20'000;
 
@@ -66,7 +66,7 @@ Outcome RunSeed(std::uint64_t seed, Mutation mutation, bool aims) {
   PlanDivergences(world, cluster);
   while (world.violations.first().empty() && !cluster.finished()) {
     if (!at_steps.RunNext() || world.scheduler.executed() > kMostEvents ||
-        world.scheduler.Now() > std::max(begin, faults.over_at()) + kPatience) {
+        world.scheduler.Now() > std::max(begin, faults.over_at()) + kTimeout) {
       world.violations.Report("the job does not end");
     }
     cluster.Bury();

@@ -10,7 +10,7 @@
 
 #include "operator/core/training/checkpoint_taker.h"
 #include "services/common/base/mutex.h"
-#include "services/worker/core/sync/pushes/push_hold.h"
+#include "services/worker/core/sync/pushes/push_pause.h"
 #include "tests/simulation/harness/seeds.h"
 #include "tests/simulation/job/run.h"
 #include "tests/simulation/job/steps.h"
@@ -61,7 +61,7 @@ TEST(SimulationTest, TheSameSeedGivesTheSameHistory) {
 TEST(SimulationTest, WorkersHoldTheirPushesLongerThanAnAttemptAtACheckpointTakes) {
   const std::chrono::duration<double> attempt =
       controller::CheckpointTaker::kHoldTime + controller::CheckpointTaker::kStoreTime;
-  EXPECT_GT(worker::PushHold::kPatience / 1.1, attempt / 0.9);
+  EXPECT_GT(worker::PushPause::kTimeout / 1.1, attempt / 0.9);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ std::string UidOfJob(const Json& object) {
 }
 
 // In an object of results.
-std::string EntryOf(std::uint64_t epoch) {
+std::string EntryOf(DataEpoch epoch) {
   const std::string digits = std::to_string(epoch);
   return kube::kEpochEntryPrefix + std::string(20 - digits.size(), '0') + digits;
 }
@@ -39,9 +39,9 @@ std::string Text(const StartProcess& process) {
   return ToString(process.id) + " generation " + std::to_string(process.generation);
 }
 
-std::vector<controller::Bucket> RecordsOf(const v1::ShardMap& map) {
-  std::vector<controller::Bucket> records;
-  for (const v1::Bucket& bucket : map.buckets()) {
+std::vector<controller::Configuration> RecordsOf(const v1::ShardMap& map) {
+  std::vector<controller::Configuration> records;
+  for (const v1::Configuration& bucket : map.buckets()) {
     records.push_back(codec::Decode(bucket));
   }
   return records;
@@ -221,12 +221,12 @@ void Checker::OnShardMap(const Json& before, const Json& after) {
   const auto was = RecordsOf(old);
   const auto is = RecordsOf(now);
   for (std::size_t i = 0; i < std::min(was.size(), is.size()); ++i) {
-    const bool same = was[i].primary == is[i].primary && was[i].members == is[i].members &&
+    const bool same = was[i].primary == is[i].primary && was[i].replicas == is[i].replicas &&
                       was[i].generation == is[i].generation;
-    if (is[i].epoch != was[i].epoch && is[i].epoch != was[i].epoch + 1) {
+    if (is[i].version != was[i].version && is[i].version != was[i].version + 1) {
       Report("the epoch of bucket " + std::to_string(i) + " went from " +
-             std::to_string(was[i].epoch) + " to " + std::to_string(is[i].epoch));
-    } else if (is[i].epoch == was[i].epoch && !same && assigned) {
+             std::to_string(was[i].version) + " to " + std::to_string(is[i].version));
+    } else if (is[i].version == was[i].version && !same && assigned) {
       Report("the members of bucket " + std::to_string(i) + " changed within an epoch");
     }
   }

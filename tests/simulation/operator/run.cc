@@ -8,12 +8,12 @@ namespace adamant::orchestration {
 namespace {
 
 /// Once nothing goes wrong any more, the job must end within this time, and be gone once deleted.
-constexpr std::chrono::minutes kPatience{10};
-constexpr std::chrono::minutes kGonePatience{2};
+constexpr std::chrono::minutes kTimeout{10};
+constexpr std::chrono::minutes kGoneTimeout{2};
 constexpr seconds kAtRest{40};
 
 /// How long nodes are crowded: longer than anything else goes wrong, and short enough for the wait
-/// that doubles with each start that fails meanwhile to stay far below kPatience.
+/// that doubles with each start that fails meanwhile to stay far below kTimeout.
 constexpr seconds kCrowded{120};
 
 /// After this no request is under way any more that was sent before.
@@ -32,7 +32,7 @@ void CheckWorkers(Cluster& cluster) {
   }
   cluster.RunFor(kLate);
   cluster.RunUntil([&] { return has_ended() || cluster.user.HasItsWorkers(); },
-                   kPatience,
+                   kTimeout,
                    "the job does not get the workers that it wants");
   cluster.RunFor(kSettled);
   if (cluster.user.HasSurplusWorkers()) {
@@ -47,9 +47,9 @@ void CheckEnd(Cluster& cluster, Outcome& outcome) {
     const controller::JobState* state = cluster.checker.StateOf(user.uid());
     return state != nullptr && controller::IsFinal(state->phase) && user.HasEnded();
   };
-  cluster.RunUntil(has_ended, kPatience, "the job does not end");
+  cluster.RunUntil(has_ended, kTimeout, "the job does not end");
   cluster.RunUntil(
-      [&] { return cluster.nodes.idle(); }, kGonePatience, "processes of an ended job run on");
+      [&] { return cluster.nodes.idle(); }, kGoneTimeout, "processes of an ended job run on");
   cluster.RunFor(kAtRest);
   outcome.phase = user.PhaseNow();
   if (const controller::JobState* state = cluster.checker.StateOf(user.uid())) {
@@ -72,7 +72,7 @@ void CheckDeletion(Cluster& cluster) {
   User& user = cluster.user;
   user.Delete();
   cluster.RunUntil([&] { return user.Belongings().empty() && cluster.nodes.idle(); },
-                   kGonePatience,
+                   kGoneTimeout,
                    "something is left of a deleted job");
   cluster.RunFor(kAtRest);
   if (!user.Belongings().empty()) {
@@ -132,7 +132,7 @@ Outcome RunWithCrashes(std::uint64_t seed, const std::vector<LeaderCrash>& crash
     replica.CrashAtWrite(crash.write, crash.after);
     replica.Lead();
     cluster.RunUntil([&] { return replica.crashes() > before; },
-                     kPatience,
+                     kTimeout,
                      "the leader does not get to its write " + std::to_string(crash.write));
     leader = (leader + 1) % cluster.replicas.size();
   }

@@ -146,7 +146,7 @@ void Faults::Pause(const LifePtr& life, Clock::Duration time) {
   const Clock::TimePoint now = world_.scheduler.Now();
   life->paused_until = std::max(life->paused_until, now + time);
   if (const ServerProcess* const server = cluster_.Find(life)) {
-    cluster_.disk(server->holder().slot).Hindered(now, now + time);
+    cluster_.disk(server->server().slot).Hindered(now, now + time);
   }
   Lasts(time);
 }
@@ -165,8 +165,8 @@ void Faults::Crash(const LifePtr& life) {
 
 void Faults::CutOff(const LifePtr& life) {
   if (const ServerProcess* const server = cluster_.Find(life)) {
-    return world_.scheduler.Chance(0.5) ? Isolate(server->holder().slot)
-                                        : CutFromController(server->holder().slot);
+    return world_.scheduler.Chance(0.5) ? Isolate(server->server().slot)
+                                        : CutFromController(server->server().slot);
   }
   for (std::uint32_t slot = 0; slot < world_.setup.servers; ++slot) {
     if (world_.scheduler.Chance(0.5)) {

@@ -13,7 +13,7 @@ namespace adamant::replication_simulation {
 /// What became of one simulated cluster.
 struct Outcome : simulation::SeedOutcome {
   std::uint64_t acknowledged = 0;          ///< updates of single shards
-  std::uint64_t rolled_back = 0;           ///< of these, lost with all members of a bucket
+  std::uint64_t rolled_back = 0;           ///< of these, lost with all replicas of a bucket
   std::uint64_t records = 0;               ///< puts of records that were answered as stored
   simulation::AimedFaults::Passes passes;  ///< in builds with failpoints
   simulation::AimedFaults::Hits hits;      ///< the same

@@ -68,8 +68,8 @@ Outcome RunJob(const StaleOptions& options) {
   return outcome;
 }
 
-/// Runs to the end, where every example was acknowledged once: BatchDealer ends the process when a
-/// batch comes back twice.
+/// Runs to the end, where every example was acknowledged once: BatchDispatcher ends the process
+/// when a batch comes back twice.
 Outcome Finish(const StaleOptions& options) {
   Outcome outcome = RunJob(options);
   EXPECT_TRUE(outcome.status.ok()) << outcome.status;

@@ -94,10 +94,10 @@ TEST_F(OperatorMetricsTest, AReconcileIsKnownToHaveTakenLessThanItsTarget) {
   EXPECT_THAT(text, HasSubstr(bucket("0.1") + "3"));
 }
 
-TEST_F(OperatorMetricsTest, TakeOversOfAllJobsAreCountedAndTheirPhasesMeasured) {
+TEST_F(OperatorMetricsTest, PromotionsOfAllJobsAreCountedAndTheirPhasesMeasured) {
   using Kind = controller::FailoverPhase::Kind;
-  metrics_.OnAction(controller::TakenOver{.buckets = 3});
-  metrics_.OnAction(controller::TakenOver{.buckets = 1});
+  metrics_.OnAction(controller::Promoted{.buckets = 3});
+  metrics_.OnAction(controller::Promoted{.buckets = 1});
   metrics_.OnAction(controller::FailoverPhase{.kind = Kind::kDetect, .seconds = 4});
   metrics_.OnAction(controller::FailoverPhase{.kind = Kind::kReplace, .seconds = 0.25});
   metrics_.OnAction(controller::FailoverPhase{.kind = Kind::kReplace, .seconds = 0.5});

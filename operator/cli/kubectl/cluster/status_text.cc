@@ -53,7 +53,7 @@ std::optional<std::set<std::string>> LiveServers(const JobObjects& objects) {
 
 Shards Summarise(const JobObjects& objects) {
   const auto live = LiveServers(objects);
-  const auto is_live = [&](const v1::Holder& member) {
+  const auto is_live = [&](const v1::ServerId& member) {
     return !live || live->contains("parameter-server-" + std::to_string(member.slot()));
   };
   Shards shards;
@@ -61,7 +61,7 @@ Shards Summarise(const JobObjects& objects) {
     v1::ShardMap map;
     kube::ReadShardMap(object, map).IgnoreError();  // what is readable of it counts
     shards.term = std::max(shards.term, map.term());
-    for (const v1::Bucket& bucket : map.buckets()) {
+    for (const v1::Configuration& bucket : map.buckets()) {
       ++shards.buckets;
       ++shards.by_copies[std::count_if(bucket.members().begin(), bucket.members().end(), is_live)];
       shards.without_primary += bucket.has_primary() ? 0 : 1;

@@ -17,7 +17,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::uint64_t kTripsPerSample = 16;
 constexpr std::size_t kSamples = 400;
 constexpr std::uint64_t kWarmUp = 64;  // trips
-constexpr std::chrono::milliseconds kPatience{10};
+constexpr std::chrono::milliseconds kTimeout{10};
 
 /// A trip there makes the number odd, the trip back even.
 struct alignas(128) Ball {
@@ -63,7 +63,7 @@ std::optional<double> CacheLinePing() {
   }
   Ball ball;
   std::jthread other([&ball] { Return(ball); });
-  const SteadyClock::time_point end = SteadyClock::now() + kPatience;
+  const SteadyClock::time_point end = SteadyClock::now() + kTimeout;
   std::vector<double> samples;
   samples.reserve(kSamples);
   bool playing = RoundTrips(ball, kWarmUp, end);

@@ -35,7 +35,7 @@ Access Bucket::AccessAt(Clock::TimePoint now) const {
 
 BucketReport Bucket::ServingReport(BucketId id) const {
   return {.bucket = id,
-          .epoch = replica_->configuration().epoch,
+          .configuration_version = replica_->configuration().version,
           .failover = replica_->failover(),
           .generation = content_.generation,
           .updates = content_.updates};
@@ -89,7 +89,7 @@ SequenceTable::Verdict Bucket::Admit(std::size_t position, const LoggedUpdate& u
   return head_[position].Admit(update.writer, update.sequence, update.after_loss);
 }
 
-std::uint64_t Bucket::LastOf(std::size_t position, const Writer& writer) const {
+std::uint64_t Bucket::LastOf(std::size_t position, const WorkerId& writer) const {
   return head_[position].LastOf(writer);
 }
 

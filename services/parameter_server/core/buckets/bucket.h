@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/parameter_server/core/buckets/copies.h"
 #include "services/parameter_server/core/buckets/records.h"
 #include "services/parameter_server/core/driver.h"
@@ -76,7 +77,7 @@ class Bucket {
 
   [[nodiscard]] const Content& content() const { return content_; }
 
-  /// All up to this lsn is on the disks of all members.
+  /// All up to this lsn is on the disks of all replicas.
   void RaiseDurable(Lsn durable);
 
   /// An update or put has been committed.
@@ -91,7 +92,7 @@ class Bucket {
 
   /// Judges an update by all that was appended before.
   SequenceTable::Verdict Admit(std::size_t position, const LoggedUpdate& update);
-  [[nodiscard]] std::uint64_t LastOf(std::size_t position, const Writer& writer) const;
+  [[nodiscard]] std::uint64_t LastOf(std::size_t position, const WorkerId& writer) const;
 
   /// The version that a record will have when all is applied.
   [[nodiscard]] std::uint64_t VersionOf(std::string_view key) const;

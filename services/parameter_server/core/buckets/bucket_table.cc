@@ -92,7 +92,7 @@ void BucketTable::Session::Settle(const Waiting::Answer& answer, PushOutcome out
 
 void BucketTable::Session::Settle(const Waiting::Answer& answer,
                                   const LiveShardPtr& shard,
-                                  const Writer& writer) {
+                                  const WorkerId& writer) {
   acks_.push_back({.answer = answer, .persisted_in = shard, .writer = writer});
 }
 
@@ -110,7 +110,7 @@ void BucketTable::Session::SendPart(const DuePart& part) {
   table_.deferred_.parts.push_back(part);
 }
 
-void BucketTable::Session::Send(const Holder& to, PeerMessage message) {
+void BucketTable::Session::Send(const ServerId& to, PeerMessage message) {
   table_.driver_.SendToPeer(to, std::move(message));
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/common/base/mutex.h"
 #include "services/parameter_server/core/buckets/bucket.h"
 #include "services/parameter_server/core/driver.h"
@@ -109,7 +110,7 @@ class ABSL_SCOPED_LOCKABLE BucketTable::Session {
   void Settle(const Waiting::Answer& answer, PushOutcome outcome);
 
   /// With the outcome in the answer. ShardAck::persisted is what `shard` says of `writer` then.
-  void Settle(const Waiting::Answer& answer, const LiveShardPtr& shard, const Writer& writer);
+  void Settle(const Waiting::Answer& answer, const LiveShardPtr& shard, const WorkerId& writer);
   void Answer(RecordDone done, const RecordAnswer& answer);
 
   // --- Deferred
@@ -119,7 +120,7 @@ class ABSL_SCOPED_LOCKABLE BucketTable::Session {
 
   // --- At once: the driver only queues them
 
-  void Send(const Holder& to, PeerMessage message);
+  void Send(const ServerId& to, PeerMessage message);
   void Propose(const Proposal& proposal);
   void Report(const BucketReport& report);
 
@@ -130,7 +131,7 @@ class ABSL_SCOPED_LOCKABLE BucketTable::Session {
   struct DueAck {
     Waiting::Answer answer;
     LiveShardPtr persisted_in = nullptr;
-    Writer writer = {};
+    WorkerId writer = {};
   };
   struct DueRecord {
     RecordDone done;

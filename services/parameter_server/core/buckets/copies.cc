@@ -5,7 +5,7 @@
 
 namespace adamant::parameter_server {
 
-CopySender::CopySender(const Holder& learner,
+CopySender::CopySender(const ServerId& learner,
                        std::uint64_t copy,
                        std::uint32_t shards,
                        std::vector<std::string> keys)

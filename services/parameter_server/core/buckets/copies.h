@@ -26,12 +26,12 @@ class CopySender {
   static constexpr std::uint32_t kWindow = 4;
 
   /// Parts 0 to shards - 1 are the shards of the bucket, the rest its records, by key.
-  CopySender(const Holder& learner,
+  CopySender(const ServerId& learner,
              std::uint64_t copy,
              std::uint32_t shards,
              std::vector<std::string> keys);
 
-  [[nodiscard]] const Holder& learner() const { return learner_; }
+  [[nodiscard]] const ServerId& learner() const { return learner_; }
   [[nodiscard]] std::uint64_t copy() const { return copy_; }
   [[nodiscard]] std::uint32_t parts() const { return static_cast<std::uint32_t>(acked_.size()); }
 
@@ -49,7 +49,7 @@ class CopySender {
   [[nodiscard]] bool IsShard(std::uint32_t index) const { return index < shards_; }
 
  private:
-  const Holder learner_;
+  const ServerId learner_;
   const std::uint64_t copy_;
   const std::uint32_t shards_;
   const std::vector<std::string> keys_;

@@ -25,7 +25,7 @@ constexpr std::size_t kCovered = offsetof(Header, job_uid);
 
 std::string Prefix(BucketId bucket) {
   char prefix[32];
-  std::snprintf(prefix, sizeof(prefix), "record/%08x/", bucket);
+  std::snprintf(prefix, sizeof(prefix), "record/%08x/", bucket.value());
   return prefix;
 }
 

@@ -7,7 +7,7 @@
 
 namespace adamant::parameter_server {
 
-void Following::BeginEpoch() {
+void Following::BeginConfiguration() {
   acked_.reset();
   beacon_sent_.reset();
   known_committed_ = 0;
@@ -113,7 +113,9 @@ void Following::CommitWhatIsKnown() {
 
 void Following::Send(decltype(PeerMessage::kind) kind) {
   host_.Send(configuration_.primary,
-             {.bucket = bucket_, .epoch = configuration_.epoch, .kind = std::move(kind)});
+             {.bucket = bucket_,
+              .configuration_version = configuration_.version,
+              .kind = std::move(kind)});
 }
 
 }  // namespace adamant::parameter_server

@@ -4,15 +4,16 @@
 #include <optional>
 
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/parameter_server/core/replication/local_copy.h"
 #include "services/parameter_server/core/replication/messages.h"
 #include "services/parameter_server/core/replication/replica_host.h"
 
 namespace adamant::parameter_server {
 
-/// How a secondary or a learner follows the primary of its epoch: takes its entries, acknowledges
-/// them, commits what it hears to be committed, and promises for a while to propose nothing.
-/// Threads: one at a time.
+/// How a secondary or a learner follows the primary of its configuration: takes its entries,
+/// acknowledges them, commits what it hears to be committed, and promises for a while to propose
+/// nothing. Threads: one at a time.
 class Following {
  public:
   /// The last three must outlive this; record and copy are the replica's.
@@ -23,8 +24,8 @@ class Following {
             LocalCopy& local)
       : bucket_(bucket), grace_(grace), host_(host), configuration_(configuration), local_(local) {}
 
-  /// Another epoch begins: nothing is acknowledged in it.
-  void BeginEpoch();
+  /// Another configuration begins: nothing is acknowledged in it.
+  void BeginConfiguration();
 
   /// The replica becomes a secondary: it gives the primary time to be heard.
   void Promise(Clock::TimePoint now);
@@ -32,8 +33,8 @@ class Following {
   /// A copy begins of what was committed up to `base`.
   void BeginCopy(Lsn base);
 
-  /// The primary is heard in this epoch, which began with what was committed up to `base`. False:
-  /// who lacks what it takes for granted cannot be a member, and must never take over.
+  /// The primary is heard in this configuration, which began with what was committed up to `base`.
+  /// False: who lacks what it takes for granted cannot be a replica, and must never take over.
   [[nodiscard]] bool HearsFrom(Lsn base);
 
   /// Takes what the primary sends. Requires HearsFrom.
@@ -50,7 +51,7 @@ class Following {
   void OnConnected();
 
   /// Commits what is known to be committed, once the content is there. Only what was acknowledged
-  /// in this epoch is known to be the same.
+  /// in this configuration is known to be the same.
   void CommitWhatIsKnown();
 
   [[nodiscard]] Clock::TimePoint promised_until() const { return promised_until_; }
@@ -70,11 +71,11 @@ class Following {
   const Configuration& configuration_;
   LocalCopy& local_;
 
-  std::optional<Lsn> acked_;  // in this epoch; nullopt: the primary was not heard in it
+  std::optional<Lsn> acked_;  // in this configuration; nullopt: the primary was not heard in it
   Lsn known_committed_ = 0;   // what the primary says
   Clock::TimePoint promised_until_{};
   Clock::TimePoint last_beacon_{};
-  std::optional<Clock::TimePoint> beacon_sent_;  // of the last one answered in this epoch
+  std::optional<Clock::TimePoint> beacon_sent_;  // of the last one answered in this configuration
   bool flush_wanted_ = false;
 };
 

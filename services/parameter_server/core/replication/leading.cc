@@ -23,10 +23,10 @@ void Leading::Clear() {
   flush_wanted_ = false;
 }
 
-void Leading::BeginEpoch(const Holder& self, Clock::TimePoint now) {
-  for (const Holder& member : configuration_.members) {
-    if (member != self) {
-      peers_.Add(member, Peer::Kind::kMember, log_.committed(), now);
+void Leading::BeginConfiguration(const ServerId& self, Clock::TimePoint now) {
+  for (const ServerId& replica : configuration_.replicas) {
+    if (replica != self) {
+      peers_.Add(replica, Peer::Kind::kReplica, log_.committed(), now);
     }
   }
   base_ = log_.committed();
@@ -34,11 +34,14 @@ void Leading::BeginEpoch(const Holder& self, Clock::TimePoint now) {
 
 // What a learner had of a copy that was given up, it has no longer.
 bool Leading::Counts(const Peer& peer, std::uint64_t copy) const {
-  return copy == (peer.kind == Peer::Kind::kMember ? 0 : last_copy_);
+  return copy == (peer.kind == Peer::Kind::kReplica ? 0 : last_copy_);
 }
 
-void Leading::Send(const Holder& to, decltype(PeerMessage::kind) kind) {
-  host_.Send(to, {.bucket = bucket_, .epoch = configuration_.epoch, .kind = std::move(kind)});
+void Leading::Send(const ServerId& to, decltype(PeerMessage::kind) kind) {
+  host_.Send(to,
+             {.bucket = bucket_,
+              .configuration_version = configuration_.version,
+              .kind = std::move(kind)});
 }
 
 // --- Entries
@@ -64,13 +67,13 @@ void Leading::SendEntries(Peer& peer, Clock::TimePoint now) {
   while (peer.sent < log_.prepared()) {
     const EntryPtr& entry = log_.At(peer.sent + 1);
     ADAMANT_FAILPOINT("replica/send_prepare");
-    Send(peer.holder, Prepare{.base = base_, .committed = log_.committed(), .entry = entry});
+    Send(peer.server, Prepare{.base = base_, .committed = log_.committed(), .entry = entry});
     ++peer.sent;
   }
   peer.resend_at = now + kResendAfter;
 }
 
-bool Leading::OnAcknowledged(const Holder& from, const PrepareAck& ack, Clock::TimePoint now) {
+bool Leading::OnAcknowledged(const ServerId& from, const PrepareAck& ack, Clock::TimePoint now) {
   Peer* const peer = peers_.Find(from);
   if (peer == nullptr || !Counts(*peer, ack.copy) || ack.acked > log_.prepared() ||
       ack.flushed > log_.prepared()) {
@@ -132,17 +135,17 @@ void Leading::SendBeacons(Clock::TimePoint now) {
 
 void Leading::SendBeacon(const Peer& peer, Clock::TimePoint now) {
   ADAMANT_FAILPOINT("replica/send_beacon");
-  Send(peer.holder,
+  Send(peer.server,
        Beacon{.generation = configuration_.generation,
               .primary = configuration_.primary,
-              .members = configuration_.members,
+              .replicas = configuration_.replicas,
               .base = base_,
               .committed = log_.committed(),
               .sent = now,
               .flush = flush_wanted_ || peer.flushed < durable_});
 }
 
-bool Leading::OnAnswered(const Holder& from, const BeaconAnswer& answer, Clock::TimePoint now) {
+bool Leading::OnAnswered(const ServerId& from, const BeaconAnswer& answer, Clock::TimePoint now) {
   Peer* const peer = peers_.Find(from);
   if (peer == nullptr || !Counts(*peer, answer.copy) || answer.sent > now ||
       answer.acked > log_.prepared() || answer.flushed > log_.prepared()) {
@@ -162,8 +165,8 @@ bool Leading::OnAnswered(const Holder& from, const BeaconAnswer& answer, Clock::
   return true;
 }
 
-bool Leading::OnConnected(const Holder& holder, Clock::TimePoint now) {
-  Peer* const peer = peers_.Find(holder);
+bool Leading::OnConnected(const ServerId& server, Clock::TimePoint now) {
+  Peer* const peer = peers_.Find(server);
   if (peer == nullptr) {
     return false;
   }
@@ -178,7 +181,7 @@ bool Leading::OnConnected(const Holder& holder, Clock::TimePoint now) {
 
 // --- Learners
 
-void Leading::BeginCopy(const Holder& learner, Clock::TimePoint now) {
+void Leading::BeginCopy(const ServerId& learner, Clock::TimePoint now) {
   ADAMANT_FAILPOINT("copy/begin");
   Peer& peer = peers_.Add(learner, Peer::Kind::kCopying, log_.committed(), now);
   KeptByLearner(peer, log_.bytes(), now);
@@ -216,7 +219,7 @@ void Leading::CheckCopy(Clock::TimePoint now) {
   }
 }
 
-void Leading::OnCopyAcknowledged(const Holder& from, const CopyAck& ack, Clock::TimePoint now) {
+void Leading::OnCopyAcknowledged(const ServerId& from, const CopyAck& ack, Clock::TimePoint now) {
   if (Peer* const peer = peers_.Find(from);
       peer != nullptr && peer->kind == Peer::Kind::kCopying && ack.copy == last_copy_) {
     peer->heard = now;

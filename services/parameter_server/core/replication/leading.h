@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/parameter_server/core/replication/entry_log.h"
 #include "services/parameter_server/core/replication/messages.h"
 #include "services/parameter_server/core/replication/peer_table.h"
@@ -10,10 +11,9 @@
 
 namespace adamant::parameter_server {
 
-/// What the primary of a bucket sends to its peers in an epoch, and what it hears of them: entries
-/// and beacons go out, acknowledgements come back, and one learner at a time is copied to. It
-/// commits and proposes nothing.
-/// Threads: one at a time.
+/// What the primary of a bucket sends to its peers in a configuration, and what it hears of them:
+/// entries and beacons go out, acknowledgements come back, and one learner at a time is copied to.
+/// It commits and proposes nothing. Threads: one at a time.
 class Leading {
  public:
   struct Options {
@@ -38,11 +38,11 @@ class Leading {
   [[nodiscard]] PeerTable& peers() { return peers_; }
   [[nodiscard]] const PeerTable& peers() const { return peers_; }
 
-  /// Another epoch begins: there are no peers until BeginEpoch.
+  /// Another configuration begins: there are no peers until BeginEpoch.
   void Clear();
 
-  /// This replica is the primary of the epoch: the other members are its peers.
-  void BeginEpoch(const Holder& self, Clock::TimePoint now);
+  /// This replica is the primary of the configuration: the other replicas are its peers.
+  void BeginConfiguration(const ServerId& self, Clock::TimePoint now);
 
   /// An entry is in the log: sends it.
   void OnAppended(const Entry& entry, Clock::TimePoint now);
@@ -51,28 +51,28 @@ class Leading {
   void SendAgain(Clock::TimePoint now);
 
   /// Takes what a peer says. False: it counts for nothing.
-  bool OnAcknowledged(const Holder& from, const PrepareAck& ack, Clock::TimePoint now);
-  bool OnAnswered(const Holder& from, const BeaconAnswer& answer, Clock::TimePoint now);
-  void OnCopyAcknowledged(const Holder& from, const CopyAck& ack, Clock::TimePoint now);
+  bool OnAcknowledged(const ServerId& from, const PrepareAck& ack, Clock::TimePoint now);
+  bool OnAnswered(const ServerId& from, const BeaconAnswer& answer, Clock::TimePoint now);
+  void OnCopyAcknowledged(const ServerId& from, const CopyAck& ack, Clock::TimePoint now);
 
   /// The way to a peer is open anew. True: its copy was given up.
-  bool OnConnected(const Holder& holder, Clock::TimePoint now);
+  bool OnConnected(const ServerId& server, Clock::TimePoint now);
 
   void SendBeacons(Clock::TimePoint now);
   void PostponeBeacons(Clock::TimePoint now);
   [[nodiscard]] Clock::TimePoint next_beacon() const { return next_beacon_; }
 
-  /// Every member is to flush soon.
+  /// Every replica is to flush soon.
   void RequestFlush(Clock::TimePoint now);
 
-  /// Returns what was found to be on the disks of all members.
+  /// Returns what was found to be on the disks of all replicas.
   [[nodiscard]] Lsn durable() const { return durable_; }
   void RaiseDurable();
   void ForgetDurable() { durable_ = 0; }
 
   // --- The learner
 
-  void BeginCopy(const Holder& learner, Clock::TimePoint now);
+  void BeginCopy(const ServerId& learner, Clock::TimePoint now);
 
   /// Returns when the next copy may begin.
   [[nodiscard]] Clock::TimePoint next_copy() const { return next_copy_; }
@@ -86,8 +86,8 @@ class Leading {
   /// the copy under way.
   bool OnCopied(std::uint64_t copy, Clock::TimePoint now);
 
-  /// Returns the learner if it may be proposed as a member. `promotion`: prepared when this primary
-  /// took over.
+  /// Returns the learner if it may be proposed as a replica. `promotion`: prepared when this
+  /// primary took over.
   [[nodiscard]] Peer* FindToAdd(Lsn promotion);
 
   /// Returns when to look at the peers though nothing has happened. `dropping`: one is being
@@ -96,7 +96,7 @@ class Leading {
 
  private:
   [[nodiscard]] bool Counts(const Peer& peer, std::uint64_t copy) const;
-  void Send(const Holder& to, decltype(PeerMessage::kind) kind);
+  void Send(const ServerId& to, decltype(PeerMessage::kind) kind);
   void SendEntries(Peer& peer, Clock::TimePoint now);
   void SendBeacon(const Peer& peer, Clock::TimePoint now);
   void Count(Peer& peer, Lsn acked, Lsn flushed, Clock::TimePoint now);
@@ -110,7 +110,7 @@ class Leading {
   const EntryLog& log_;
 
   PeerTable peers_;
-  Lsn base_ = 0;  // committed when the epoch began
+  Lsn base_ = 0;  // committed when the configuration began
   Lsn durable_ = 0;
   Clock::TimePoint next_beacon_{};
   bool flush_wanted_ = false;  // to be told

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "services/common/base/ids.h"
 #include "services/parameter_server/core/replication/entry_log.h"
 #include "services/parameter_server/core/replication/messages.h"
 #include "services/parameter_server/core/replication/replica_host.h"

@@ -8,21 +8,21 @@
 #include <vector>
 
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/common/protocol/buckets.h"
 #include "services/parameter_server/core/updates/messages.h"
 
-// What the holders of a bucket and the controller say to each other about it:
+// What the servers of a bucket and the controller say to each other about it:
 // proto/adamant/v1/replication.proto and the replication part of control.proto as plain values,
 // whose comments hold here too. The protocol: docs/design/0002-replication.md.
 namespace adamant::parameter_server {
 
 /// Log sequence number: the entries of a bucket are 1, 2, 3, …; 0 lies before the first.
 using Lsn = std::uint64_t;
-using Epoch = std::uint64_t;
 
-using protocol::Holder;
+using protocol::Configuration;
 using protocol::Proposal;
-using Configuration = protocol::Bucket;
+using protocol::ServerId;
 
 // --- The log
 
@@ -35,8 +35,8 @@ struct SharedOperands {
 /// One update to one shard, judged and numbered.
 struct LoggedUpdate {
   ShardId shard = 0;
-  Writer writer = {};
-  std::uint64_t sequence = 0;
+  WorkerId writer = {};
+  Sequence sequence = 0;
   bool after_loss = false;
   UpdateKind kind = UpdateKind::kWeightChange;
   std::uint64_t job_examples = 0;
@@ -57,7 +57,8 @@ struct LoggedPut {
 /// What is prepared, committed and applied as one.
 struct Entry {
   Lsn lsn = 0;
-  Epoch origin = 0;  ///< of the primary that made it: with the lsn it names the content
+  ConfigurationVersion origin =
+      0;  ///< of the primary that made it: with the lsn it names the content
   std::vector<LoggedUpdate> updates = {};
   std::vector<LoggedPut> puts = {};
   std::shared_ptr<const void> owner = {};  ///< keeps the values valid
@@ -65,7 +66,7 @@ struct Entry {
 };
 using EntryPtr = std::shared_ptr<const Entry>;
 
-// --- Between holders
+// --- Between servers
 
 struct Prepare {
   Lsn base = 0;
@@ -82,8 +83,8 @@ struct PrepareAck {
 
 struct Beacon {
   std::uint64_t generation = 0;
-  Holder primary;
-  std::vector<Holder> members = {};
+  ServerId primary;
+  std::vector<ServerId> replicas = {};
   Lsn base = 0;
   Lsn committed = 0;
   Clock::TimePoint sent{};  ///< by the primary's clock
@@ -130,7 +131,7 @@ struct CopyAck {
 
 struct PeerMessage {
   BucketId bucket = 0;
-  Epoch epoch = 0;
+  ConfigurationVersion configuration_version = 0;
   std::variant<Prepare, PrepareAck, Beacon, BeaconAnswer, Released, CopyBegin, CopyPart, CopyAck>
       kind;
 

@@ -4,12 +4,12 @@
 
 namespace adamant::parameter_server {
 
-bool PeerTable::IsDead(const Holder& holder) const {
-  return std::ranges::find(dead_, holder) != dead_.end();
+bool PeerTable::IsDead(const ServerId& server) const {
+  return std::ranges::find(dead_, server) != dead_.end();
 }
 
-Peer& PeerTable::Add(const Holder& holder, Peer::Kind kind, Lsn committed, Clock::TimePoint now) {
-  peers_.push_back({.holder = holder,
+Peer& PeerTable::Add(const ServerId& server, Peer::Kind kind, Lsn committed, Clock::TimePoint now) {
+  peers_.push_back({.server = server,
                     .kind = kind,
                     .in_step = kind == Peer::Kind::kCopying,
                     .acked = committed,
@@ -20,18 +20,18 @@ Peer& PeerTable::Add(const Holder& holder, Peer::Kind kind, Lsn committed, Clock
 }
 
 bool PeerTable::RemoveLearner() {
-  return std::erase_if(peers_, [](const Peer& peer) { return peer.kind != Peer::Kind::kMember; }) >
+  return std::erase_if(peers_, [](const Peer& peer) { return peer.kind != Peer::Kind::kReplica; }) >
          0;
 }
 
-Peer* PeerTable::Find(const Holder& holder) {
-  const auto found = std::ranges::find(peers_, holder, &Peer::holder);
+Peer* PeerTable::Find(const ServerId& server) {
+  const auto found = std::ranges::find(peers_, server, &Peer::server);
   return found == peers_.end() ? nullptr : &*found;
 }
 
 Peer* PeerTable::FindLearner() {
   const auto found = std::ranges::find_if(
-      peers_, [](const Peer& peer) { return peer.kind != Peer::Kind::kMember; });
+      peers_, [](const Peer& peer) { return peer.kind != Peer::Kind::kReplica; });
   return found == peers_.end() ? nullptr : &*found;
 }
 
@@ -68,14 +68,14 @@ bool PeerTable::AnyIsFull() const {
 
 bool PeerTable::IsLost(const Peer& peer, Lsn prepared, Clock::TimePoint now) const {
   const bool stuck = peer.acked < prepared && now - 2 * times_.lease >= peer.progress_at;
-  return IsDead(peer.holder) || now - peer.heard >= times_.lease || stuck || peer.stale;
+  return IsDead(peer.server) || now - peer.heard >= times_.lease || stuck || peer.stale;
 }
 
 const Peer* PeerTable::FindLost(Lsn prepared, Clock::TimePoint now) const {
   const Peer* lost = nullptr;
   for (const Peer& peer : peers_) {
-    if ((peer.kind == Peer::Kind::kMember || peer.proposed) && IsLost(peer, prepared, now) &&
-        (lost == nullptr || (IsDead(peer.holder) && !IsDead(lost->holder)))) {
+    if ((peer.kind == Peer::Kind::kReplica || peer.proposed) && IsLost(peer, prepared, now) &&
+        (lost == nullptr || (IsDead(peer.server) && !IsDead(lost->server)))) {
       lost = &peer;
     }
   }

@@ -9,16 +9,16 @@
 
 namespace adamant::parameter_server {
 
-/// Another holder of a bucket, as its primary sees it in this epoch.
+/// Another server of a bucket, as its primary sees it in this configuration.
 struct Peer {
   enum class Kind : std::uint8_t {
-    kMember,   ///
+    kReplica,  ///
     kJoint,    ///< a learner that has its copy: it counts for the lease, commits and durability
     kCopying,  ///< a learner that is being copied to
   };
 
-  Holder holder;
-  Kind kind = Kind::kMember;
+  ServerId server;
+  Kind kind = Kind::kReplica;
   bool in_step = false;  ///< it has told what it has since the way to it was opened
   Lsn acked = 0;
   Lsn sent = 0;
@@ -30,43 +30,44 @@ struct Peer {
   Clock::TimePoint rewind_at{};    ///< for a gap, not before
   bool stale = false;              ///< lacks entries that are no longer in the log
   Lsn joint_from = 0;              ///< kJoint: committed when it became so
-  bool proposed = false;           ///< kJoint: it may be a member by now, if nobody told us yet
+  bool proposed = false;           ///< kJoint: it may be a replica by now, if nobody told us yet
   std::uint64_t kept_bytes = 0;    ///< kCopying: of entries, which it cannot apply yet
   std::optional<Clock::TimePoint> full_since{};  ///< kCopying: kept_bytes are all it may keep
 };
 
-/// The peers of a bucket's primary: its members, and one learner at most, which comes last.
+/// The peers of a bucket's primary: its replicas, and one learner at most, which comes last.
 /// Threads: one at a time.
 class PeerTable {
  public:
   explicit PeerTable(const ReplicationTimes& times) : times_(times) {}
 
-  /// These holders, of any bucket, are proved to be dead.
-  void SetDead(std::vector<Holder> dead) { dead_ = std::move(dead); }
-  [[nodiscard]] bool IsDead(const Holder& holder) const;
+  /// These servers, of any bucket, are proved to be dead.
+  void SetDead(std::vector<ServerId> dead) { dead_ = std::move(dead); }
+  [[nodiscard]] bool IsDead(const ServerId& server) const;
 
   void Clear() { peers_.clear(); }
 
   /// Adds a peer that has what is committed.
-  Peer& Add(const Holder& holder, Peer::Kind kind, Lsn committed, Clock::TimePoint now);
+  Peer& Add(const ServerId& server, Peer::Kind kind, Lsn committed, Clock::TimePoint now);
 
   /// Forgets the learner. False: there is none.
   bool RemoveLearner();
 
   [[nodiscard]] std::vector<Peer>& all() { return peers_; }
   [[nodiscard]] const std::vector<Peer>& all() const { return peers_; }
-  [[nodiscard]] Peer* Find(const Holder& holder);
+  [[nodiscard]] Peer* Find(const ServerId& server);
   [[nodiscard]] Peer* FindLearner();
 
   /// Returns up to where all have acknowledged who count, and this replica has stored.
   [[nodiscard]] Lsn AckedByAll(Lsn persisted) const;
 
   /// Returns what is on the disks of all who count, and on this one's. A learner counts as soon as
-  /// it may be a member. Until then what is durable may pass it by: it is added when it has caught
+  /// it may be a replica. Until then what is durable may pass it by: it is added when it has caught
   /// up.
   [[nodiscard]] Lsn OnAllDisks(Lsn on_disk) const;
 
-  /// Whether all who count have answered a beacon of this epoch that is not older than the lease.
+  /// Whether all who count have answered a beacon of this configuration that is not older than the
+  /// lease.
   [[nodiscard]] bool LeaseHolds(Clock::TimePoint now) const;
 
   /// Whether a learner keeps all that it may, so that nothing may be appended.
@@ -75,9 +76,9 @@ class PeerTable {
   /// Whether it is dead, silent, stuck, or lacks what cannot be sent any more.
   [[nodiscard]] bool IsLost(const Peer& peer, Lsn prepared, Clock::TimePoint now) const;
 
-  /// Returns a member to do without; nullptr: none. The controller may not let go who is not proved
-  /// to be dead. A learner that was proposed cannot simply be given up, since it may be a member by
-  /// now: to drop it settles that.
+  /// Returns a replica to do without; nullptr: none. The controller may not let go who is not
+  /// proved to be dead. A learner that was proposed cannot simply be given up, since it may be a
+  /// replica by now: to drop it settles that.
   [[nodiscard]] const Peer* FindLost(Lsn prepared, Clock::TimePoint now) const;
 
   /// Returns when to look at them though nothing has happened. `dropping`: one is being dropped,
@@ -87,7 +88,7 @@ class PeerTable {
  private:
   const ReplicationTimes times_;
   std::vector<Peer> peers_;
-  std::vector<Holder> dead_;
+  std::vector<ServerId> dead_;
 };
 
 }  // namespace adamant::parameter_server

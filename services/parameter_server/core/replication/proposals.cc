@@ -10,14 +10,14 @@ constexpr auto kRepeat = std::chrono::milliseconds(500);
 }  // namespace
 
 void Proposals::Propose(Proposal::Kind kind,
-                        const Holder& subject,
+                        const ServerId& subject,
                         bool released,
                         Clock::TimePoint now) {
   opened_at_ = now;
   repeat_at_ = now + kRepeat;
   std::optional<Proposal>& kept = kind == Proposal::Kind::kDrop ? drop_ : binding_;
   kept = Proposal{.bucket = bucket_,
-                  .epoch = configuration_.epoch,
+                  .configuration_version = configuration_.version,
                   .kind = kind,
                   .proposer = self_,
                   .subject = subject,

@@ -3,20 +3,21 @@
 #include <optional>
 
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/parameter_server/core/replication/entry_log.h"
 #include "services/parameter_server/core/replication/messages.h"
 #include "services/parameter_server/core/replication/replica_host.h"
 
 namespace adamant::parameter_server {
 
-/// What a replica proposes to the controller in its epoch. A proposal to take over or to add binds
-/// until the epoch changes; one to drop a member may be withdrawn, and may still be taken then.
-/// Threads: one at a time.
+/// What a replica proposes to the controller in its configuration. A proposal to take over or to
+/// add binds until the configuration changes; one to drop a replica may be withdrawn, and may still
+/// be taken then. Threads: one at a time.
 class Proposals {
  public:
   /// The last three must outlive this; record and log are the replica's.
   Proposals(BucketId bucket,
-            const Holder& self,
+            const ServerId& self,
             ReplicaHost& host,
             const Configuration& configuration,
             const EntryLog& log)
@@ -24,7 +25,7 @@ class Proposals {
 
   /// Hands a proposal to the controller, in place of one of its kind. `subject`: who is to be added
   /// or dropped; `released`: the primary has handed over.
-  void Propose(Proposal::Kind kind, const Holder& subject, bool released, Clock::TimePoint now);
+  void Propose(Proposal::Kind kind, const ServerId& subject, bool released, Clock::TimePoint now);
 
   [[nodiscard]] const std::optional<Proposal>& binding() const { return binding_; }
   [[nodiscard]] const std::optional<Proposal>& drop() const { return drop_; }
@@ -36,7 +37,7 @@ class Proposals {
 
   void WithdrawDrop() { drop_.reset(); }
 
-  /// The epoch is over.
+  /// The configuration is over.
   void Clear();
 
   /// Hands those that are open over again, if it is time.
@@ -49,7 +50,7 @@ class Proposals {
 
  private:
   const BucketId bucket_;
-  const Holder self_;
+  const ServerId self_;
   ReplicaHost& host_;
   const Configuration& configuration_;
   const EntryLog& log_;

@@ -21,33 +21,33 @@ Replica::Replica(BucketId bucket, const Options& options, ReplicaHost& host)
                local_.log()),
       following_(bucket, options.times.grace, host, configuration_, local_),
       proposals_(bucket, options.self, host, configuration_, local_.log()),
-      advice_(options.self, configuration_, leading_.peers(), proposals_),
-      handover_(bucket, host, configuration_, local_.log()) {}
+      hint_(options.self, configuration_, leading_.peers(), proposals_),
+      transfer_(bucket, host, configuration_, local_.log()) {}
 
 void Replica::OnConfiguration(const Configuration& configuration, Clock::TimePoint now) {
-  if (configuration.epoch > configuration_.epoch) {
+  if (configuration.version > configuration_.version) {
     Adopt(configuration, now);
-  } else if (configuration.epoch == configuration_.epoch && configuration.epoch > 0) {
-    configuration_ = configuration;  // the same, perhaps with other advice
-    FollowAdvice(now);
+  } else if (configuration.version == configuration_.version && configuration.version > 0) {
+    configuration_ = configuration;  // the same, perhaps with other hint
+    FollowHint(now);
   }
 }
 
 void Replica::Adopt(const Configuration& configuration, Clock::TimePoint now) {
   ADAMANT_FAILPOINT("replica/adopt");
   const bool was_primary = IsPrimary();
-  if (proposals_.Binds(Proposal::Kind::kTakeOver) && configuration.primary == options_.self) {
+  if (proposals_.Binds(Proposal::Kind::kPromote) && configuration.primary == options_.self) {
     failover_.replace = now - proposals_.opened_at();
   }
   leading_.GiveUpCopy();
   if (configuration.generation != configuration_.generation) {
-    Leave();  // all members were lost: what counts is on a disk
+    Leave();  // all replicas were lost: what counts is on a disk
   }
   configuration_ = configuration;
   adopted_at_ = now;
   proposals_.Clear();
-  following_.BeginEpoch();
-  handover_.Clear();
+  following_.BeginConfiguration();
+  transfer_.Clear();
   leading_.Clear();
   const bool primary = configuration.primary == options_.self;
   if (was_primary && !primary) {
@@ -63,7 +63,7 @@ void Replica::Adopt(const Configuration& configuration, Clock::TimePoint now) {
 }
 
 void Replica::BecomePrimary(bool was_primary, Clock::TimePoint now) {
-  leading_.BeginEpoch(options_.self, now);
+  leading_.BeginConfiguration(options_.self, now);
   if (!local_.has_content()) {
     role_ = Role::kLoading;
     host_.Load(bucket_, !configuration_.created);
@@ -74,11 +74,11 @@ void Replica::BecomePrimary(bool was_primary, Clock::TimePoint now) {
     role_ = Role::kReconciling;
     promotion_ = prepared();
   } else if (role_ == Role::kDraining) {
-    role_ = Role::kServing;  // the heir is gone
+    role_ = Role::kServing;  // the successor is gone
   }
   leading_.SendBeacons(now);
   TryCommit(now);
-  FollowAdvice(now);
+  FollowHint(now);
 }
 
 void Replica::BecomeSecondary(Clock::TimePoint now) {
@@ -86,7 +86,7 @@ void Replica::BecomeSecondary(Clock::TimePoint now) {
   local_.EndCopy();
   following_.Promise(now);
   if (leading_.peers().IsDead(configuration_.primary)) {
-    ProposeTakeOver(false, now);
+    ProposePromotion(false, now);
   }
 }
 
@@ -108,35 +108,36 @@ void Replica::Loaded(Clock::TimePoint now) {
   promotion_ = 0;
   leading_.SendBeacons(now);
   ServeIfReconciled(now);
-  FollowAdvice(now);
+  FollowHint(now);
 }
 
-// --- Advice
+// --- PlacementHint
 
 bool Replica::FollowsAdvice() const {
   return (role_ == Role::kServing || role_ == Role::kReconciling) &&
          !proposals_.binding().has_value();
 }
 
-void Replica::FollowAdvice(Clock::TimePoint now) {
-  if (const std::optional<Holder> not_to_add = advice_.NotToAdd()) {
+void Replica::FollowHint(Clock::TimePoint now) {
+  if (const std::optional<ServerId> not_to_add = hint_.NotToAdd()) {
     return Drop(*not_to_add, now);  // the controller will not add it any more
   }
   if (!FollowsAdvice()) {
     return;
   }
-  if (const std::optional<Holder> heir = advice_.Heir(); heir && role_ == Role::kServing) {
+  if (const std::optional<ServerId> successor = hint_.Successor();
+      successor && role_ == Role::kServing) {
     leading_.GiveUpCopy();
     role_ = Role::kDraining;
-    return handover_.Begin(*heir, now);
+    return transfer_.Begin(*successor, now);
   }
-  if (const std::optional<Holder> leaver = advice_.Leaver()) {
-    return Drop(*leaver, now);
+  if (const std::optional<ServerId> departing = hint_.Departing()) {
+    return Drop(*departing, now);
   }
-  if (advice_.GivesUpCopy()) {
+  if (hint_.GivesUpCopy()) {
     leading_.GiveUpCopy();
   }
-  if (const std::optional<Holder> learner = advice_.Learner();
+  if (const std::optional<ServerId> learner = hint_.Learner();
       learner && now >= leading_.next_copy()) {
     leading_.BeginCopy(*learner, now);
   }
@@ -144,34 +145,34 @@ void Replica::FollowAdvice(Clock::TimePoint now) {
 
 // --- Proposals
 
-void Replica::ProposeTakeOver(bool released, Clock::TimePoint now) {
-  ADAMANT_FAILPOINT("replica/propose_take_over");
+void Replica::ProposePromotion(bool released, Clock::TimePoint now) {
+  ADAMANT_FAILPOINT("replica/propose_promotion");
   if (role_ == Role::kSecondary) {
     failover_ = {.detect = now - following_.last_beacon()};
   }
   role_ = Role::kProposing;
-  proposals_.Propose(Proposal::Kind::kTakeOver, {}, released, now);
+  proposals_.Propose(Proposal::Kind::kPromote, {}, released, now);
 }
 
-void Replica::Drop(const Holder& holder, Clock::TimePoint now) {
+void Replica::Drop(const ServerId& server, Clock::TimePoint now) {
   ADAMANT_FAILPOINT("replica/propose_drop");
-  proposals_.Propose(Proposal::Kind::kDrop, holder, false, now);
+  proposals_.Propose(Proposal::Kind::kDrop, server, false, now);
 }
 
 // --- Deaths and time
 
-void Replica::OnDead(const std::vector<Holder>& dead, Clock::TimePoint now) {
+void Replica::OnDead(const std::vector<ServerId>& dead, Clock::TimePoint now) {
   leading_.peers().SetDead(dead);
   if (IsPrimary()) {
     CheckPeers(now);
   } else if (role_ == Role::kSecondary && leading_.peers().IsDead(configuration_.primary)) {
-    ProposeTakeOver(false, now);
+    ProposePromotion(false, now);
   }
 }
 
 void Replica::Tick(Clock::TimePoint now) {
   if (role_ == Role::kSecondary && now >= following_.promised_until()) {
-    return ProposeTakeOver(false, now);
+    return ProposePromotion(false, now);
   }
   if (IsPrimary()) {
     if (now >= leading_.next_beacon()) {
@@ -179,8 +180,8 @@ void Replica::Tick(Clock::TimePoint now) {
     }
     CheckPeers(now);
     leading_.RaiseDurable();  // who held it may have gone
-    handover_.Release(now);
-    FollowAdvice(now);
+    transfer_.Release(now);
+    FollowHint(now);
   }
   proposals_.Repeat(now);
 }
@@ -194,15 +195,15 @@ Clock::TimePoint Replica::NextTick() const {
     return next;
   }
   next =
-      std::min({next, leading_.NextCheck(proposals_.drop().has_value()), handover_.NextRelease()});
-  if (FollowsAdvice() && advice_.Learner().has_value()) {
+      std::min({next, leading_.NextCheck(proposals_.drop().has_value()), transfer_.NextRelease()});
+  if (FollowsAdvice() && hint_.Learner().has_value()) {
     next = std::min(next, leading_.next_copy());
   }
   return next;
 }
 
 ReplicaStatus Replica::status() const {
-  return {.epoch = configuration_.epoch,
+  return {.configuration_version = configuration_.version,
           .committed = committed(),
           .prepared = prepared(),
           .slowest = leading_.peers().AckedByAll(local_.log().persisted())};
@@ -213,14 +214,14 @@ ReplicaStatus Replica::status() const {
 // A bucket that is not known to have been created would be created anew if this server died.
 bool Replica::CanAppend() const {
   return role_ == Role::kServing && configuration_.created &&
-         configuration_.members.size() >= options_.min_in_sync &&
+         configuration_.replicas.size() >= options_.min_in_sync &&
          local_.log().bytes() < options_.max_log_bytes && !leading_.peers().AnyIsFull();
 }
 
 Lsn Replica::Append(Entry entry, Clock::TimePoint now) {
   ADAMANT_CHECK(CanAppend(), "the primary was asked whether it may append");
   entry.lsn = prepared() + 1;
-  entry.origin = configuration_.epoch;
+  entry.origin = configuration_.version;
   const Lsn lsn = entry.lsn;
   ADAMANT_FAILPOINT("replica/append");
   const EntryPtr kept = std::make_shared<const Entry>(std::move(entry));
@@ -236,11 +237,11 @@ void Replica::TryCommit(Clock::TimePoint now) {
   if (!IsPrimary() || role_ == Role::kLoading) {
     return;
   }
-  if (configuration_.members.size() >= options_.min_in_sync && leading_.peers().LeaseHolds(now)) {
+  if (configuration_.replicas.size() >= options_.min_in_sync && leading_.peers().LeaseHolds(now)) {
     local_.CommitUpTo(leading_.peers().AckedByAll(local_.log().persisted()));
   }
   ServeIfReconciled(now);
-  handover_.Release(now);
+  transfer_.Release(now);
   TryAdd(now);
 }
 
@@ -250,7 +251,7 @@ void Replica::ServeIfReconciled(Clock::TimePoint now) {
     role_ = Role::kServing;
     failover_.reconcile = now - adopted_at_;
     host_.Serving(bucket_);
-    FollowAdvice(now);
+    FollowHint(now);
   }
 }
 
@@ -271,12 +272,12 @@ void Replica::Flushed(Lsn lsn) {
   IsPrimary() ? leading_.RaiseDurable() : following_.OnFlushed();
 }
 
-void Replica::OnConnected(const Holder& holder, Clock::TimePoint now) {
-  if (Follows(holder) && role_ != Role::kProposing) {
+void Replica::OnConnected(const ServerId& server, Clock::TimePoint now) {
+  if (Follows(server) && role_ != Role::kProposing) {
     return following_.OnConnected();
   }
-  if (IsPrimary() && role_ != Role::kLoading && leading_.OnConnected(holder, now)) {
-    FollowAdvice(now);
+  if (IsPrimary() && role_ != Role::kLoading && leading_.OnConnected(server, now)) {
+    FollowHint(now);
   }
 }
 
@@ -288,12 +289,12 @@ void Replica::CheckPeers(Clock::TimePoint now) {
 
 void Replica::CheckDrop(Clock::TimePoint now) {
   if (const Peer* const lost = leading_.peers().FindLost(prepared(), now)) {
-    if (!proposals_.drop().has_value() || proposals_.drop()->subject != lost->holder) {
-      Drop(lost->holder, now);
+    if (!proposals_.drop().has_value() || proposals_.drop()->subject != lost->server) {
+      Drop(lost->server, now);
     }
   } else if (const auto& drop = proposals_.drop(); drop.has_value() &&
                                                    configuration_.Has(drop->subject) &&
-                                                   configuration_.leaver != drop->subject) {
+                                                   configuration_.departing != drop->subject) {
     proposals_.WithdrawDrop();  // it is back
   }
 }
@@ -303,7 +304,7 @@ void Replica::TryAdd(Clock::TimePoint now) {
   if (learner != nullptr) {
     ADAMANT_FAILPOINT("replica/propose_add");
     learner->proposed = true;
-    proposals_.Propose(Proposal::Kind::kAdd, learner->holder, false, now);
+    proposals_.Propose(Proposal::Kind::kAdd, learner->server, false, now);
   }
 }
 
@@ -313,19 +314,19 @@ void Replica::Copied(std::uint64_t copy, Clock::TimePoint now) {
   }
 }
 
-void Replica::Handle(const Holder& from, const PrepareAck& ack, Clock::TimePoint now) {
+void Replica::Handle(const ServerId& from, const PrepareAck& ack, Clock::TimePoint now) {
   if (IsPrimary() && leading_.OnAcknowledged(from, ack, now)) {
     TryCommit(now);
   }
 }
 
-void Replica::Handle(const Holder& from, const BeaconAnswer& answer, Clock::TimePoint now) {
+void Replica::Handle(const ServerId& from, const BeaconAnswer& answer, Clock::TimePoint now) {
   if (IsPrimary() && leading_.OnAnswered(from, answer, now)) {
     TryCommit(now);
   }
 }
 
-void Replica::Handle(const Holder& from, const CopyAck& ack, Clock::TimePoint now) {
+void Replica::Handle(const ServerId& from, const CopyAck& ack, Clock::TimePoint now) {
   if (IsPrimary()) {
     leading_.OnCopyAcknowledged(from, ack, now);
   }
@@ -339,55 +340,58 @@ void Replica::RequestFlush(Clock::TimePoint now) {
 
 // --- What the secondary and the learner do, as the primary sends
 
-void Replica::OnMessage(const Holder& from, const PeerMessage& message, Clock::TimePoint now) {
+void Replica::OnMessage(const ServerId& from, const PeerMessage& message, Clock::TimePoint now) {
   if (const auto* beacon = std::get_if<Beacon>(&message.kind);
-      beacon != nullptr && message.epoch > configuration_.epoch && beacon->primary == from) {
-    Adopt({.epoch = message.epoch,
+      beacon != nullptr && message.configuration_version > configuration_.version &&
+      beacon->primary == from) {
+    Adopt({.version = message.configuration_version,
            .generation = beacon->generation,
            .primary = beacon->primary,
-           .members = beacon->members,
+           .replicas = beacon->replicas,
            .created = true},
           now);
   }
   if (const auto* begin = std::get_if<CopyBegin>(&message.kind);
-      begin != nullptr && message.epoch > configuration_.epoch) {
-    Adopt(
-        {.epoch = message.epoch, .generation = begin->generation, .primary = from, .created = true},
-        now);
+      begin != nullptr && message.configuration_version > configuration_.version) {
+    Adopt({.version = message.configuration_version,
+           .generation = begin->generation,
+           .primary = from,
+           .created = true},
+          now);
   }
-  if (message.epoch == configuration_.epoch) {
+  if (message.configuration_version == configuration_.version) {
     std::visit([&](const auto& kind) { Handle(from, kind, now); }, message.kind);
   }
 }
 
-bool Replica::Follows(const Holder& from) const {
+bool Replica::Follows(const ServerId& from) const {
   return from == configuration_.primary &&
          (role_ == Role::kSecondary || role_ == Role::kProposing || role_ == Role::kLearner);
 }
 
-void Replica::Handle(const Holder& from, const Beacon& beacon, Clock::TimePoint now) {
+void Replica::Handle(const ServerId& from, const Beacon& beacon, Clock::TimePoint now) {
   if (!Follows(from) || role_ == Role::kProposing) {
     return;
   }
   following_.HearsFrom(beacon.base) ? following_.OnBeacon(beacon, now) : Leave();
 }
 
-void Replica::Handle(const Holder& from, const Prepare& prepare, Clock::TimePoint /*now*/) {
+void Replica::Handle(const ServerId& from, const Prepare& prepare, Clock::TimePoint /*now*/) {
   if (Follows(from)) {
     following_.HearsFrom(prepare.base) ? following_.OnPrepare(prepare) : Leave();
   }
 }
 
-void Replica::Handle(const Holder& from, const Released& /*released*/, Clock::TimePoint now) {
+void Replica::Handle(const ServerId& from, const Released& /*released*/, Clock::TimePoint now) {
   if (from == configuration_.primary &&
       (role_ == Role::kSecondary ||
        (role_ == Role::kProposing && !proposals_.binding()->released))) {
     ADAMANT_FAILPOINT("replica/inherit");
-    ProposeTakeOver(true, now);
+    ProposePromotion(true, now);
   }
 }
 
-void Replica::Handle(const Holder& from, const CopyBegin& begin, Clock::TimePoint /*now*/) {
+void Replica::Handle(const ServerId& from, const CopyBegin& begin, Clock::TimePoint /*now*/) {
   const bool begun = role_ == Role::kLearner && begin.copy <= local_.copy();
   if (from != configuration_.primary || configuration_.Has(options_.self) || begun) {
     return;

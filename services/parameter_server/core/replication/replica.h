@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "services/common/base/clock.h"
-#include "services/parameter_server/core/replication/advice.h"
+#include "services/common/base/ids.h"
 #include "services/parameter_server/core/replication/entry_log.h"
 #include "services/parameter_server/core/replication/following.h"
-#include "services/parameter_server/core/replication/handover.h"
 #include "services/parameter_server/core/replication/leading.h"
 #include "services/parameter_server/core/replication/local_copy.h"
 #include "services/parameter_server/core/replication/messages.h"
+#include "services/parameter_server/core/replication/placement_hint.h"
+#include "services/parameter_server/core/replication/primary_transfer.h"
 #include "services/parameter_server/core/replication/proposals.h"
 #include "services/parameter_server/core/replication/replica_host.h"
 
@@ -20,13 +21,13 @@ namespace adamant::parameter_server {
 
 /// What of a replica is worth reporting.
 struct ReplicaStatus {
-  Epoch epoch = 0;
+  ConfigurationVersion configuration_version = 0;
   Lsn committed = 0;
   Lsn prepared = 0;
-  Lsn slowest = 0;  ///< primary: acknowledged by every member
+  Lsn slowest = 0;  ///< primary: acknowledged by every replica
 };
 
-/// How long a take-over took, by phase (docs/design/0002-replication.md).
+/// How long a promotion took, by phase (docs/design/0002-replication.md).
 struct FailoverTimes {
   Clock::Duration detect{0};     ///< from the last beacon to the proposal
   Clock::Duration replace{0};    ///< from the proposal to the new record
@@ -42,12 +43,12 @@ struct FailoverTimes {
 class Replica {
  public:
   enum class Role : std::uint8_t {
-    kNone,         ///< not a holder
+    kNone,         ///< not a server
     kLearner,      ///< being copied to
     kSecondary,    ///
     kProposing,    ///< secondary that has proposed to take over, and promises nobody
     kLoading,      ///< primary, whose content is not there yet
-    kReconciling,  ///< primary, committing under its epoch what it took over
+    kReconciling,  ///< primary, committing under its configuration what it took over
     kServing,      ///< primary
     kDraining,     ///< primary that hands over
   };
@@ -55,7 +56,7 @@ class Replica {
   using Logging = EntryLog::Logging;
 
   struct Options {
-    Holder self;
+    ServerId self;
     ReplicationTimes times;
     std::uint32_t min_in_sync = 1;
     /// Prepared and not committed; likewise what a learner keeps until it has its copy.
@@ -71,13 +72,13 @@ class Replica {
   /// A record of this bucket, from the controller.
   void OnConfiguration(const Configuration& configuration, Clock::TimePoint now);
 
-  /// These holders are proved to be dead.
-  void OnDead(const std::vector<Holder>& dead, Clock::TimePoint now);
+  /// These servers are proved to be dead.
+  void OnDead(const std::vector<ServerId>& dead, Clock::TimePoint now);
 
-  void OnMessage(const Holder& from, const PeerMessage& message, Clock::TimePoint now);
+  void OnMessage(const ServerId& from, const PeerMessage& message, Clock::TimePoint now);
 
   /// A way to this peer is open anew: what was sent before may be lost, answers too.
-  void OnConnected(const Holder& peer, Clock::TimePoint now);
+  void OnConnected(const ServerId& peer, Clock::TimePoint now);
 
   /// What was to be stored under this ticket is. Void for an entry that has been overwritten or
   /// forgotten since, though the same one may have come again.
@@ -86,7 +87,7 @@ class Replica {
   /// All that was committed up to `lsn` is on this server's disk, without its log.
   void Flushed(Lsn lsn);
 
-  /// Primary: every member is to flush soon.
+  /// Primary: every replica is to flush soon.
   void RequestFlush(Clock::TimePoint now);
 
   /// The content asked for by Load is there.
@@ -123,7 +124,7 @@ class Replica {
   [[nodiscard]] bool IsPrimary() const { return role_ >= Role::kLoading; }
   [[nodiscard]] Lsn committed() const { return local_.log().committed(); }
 
-  /// What this replica knows to be on the disks of all members, whoever they are until the
+  /// What this replica knows to be on the disks of all replicas, whoever they are until the
   /// generation ends. It learns of others as the primary.
   [[nodiscard]] Lsn durable() const { return leading_.durable(); }
   [[nodiscard]] Lsn prepared() const { return local_.log().prepared(); }
@@ -139,7 +140,7 @@ class Replica {
   void BecomePrimary(bool was_primary, Clock::TimePoint now);
   void BecomeSecondary(Clock::TimePoint now);
   void Leave();
-  void FollowAdvice(Clock::TimePoint now);
+  void FollowHint(Clock::TimePoint now);
   [[nodiscard]] bool FollowsAdvice() const;
 
   // The primary.
@@ -147,22 +148,22 @@ class Replica {
   void ServeIfReconciled(Clock::TimePoint now);
   void CheckPeers(Clock::TimePoint now);
   void CheckDrop(Clock::TimePoint now);
-  void Drop(const Holder& holder, Clock::TimePoint now);
+  void Drop(const ServerId& server, Clock::TimePoint now);
   void TryAdd(Clock::TimePoint now);
 
   // Messages.
-  void Handle(const Holder& from, const Prepare& prepare, Clock::TimePoint now);
-  void Handle(const Holder& from, const PrepareAck& ack, Clock::TimePoint now);
-  void Handle(const Holder& from, const Beacon& beacon, Clock::TimePoint now);
-  void Handle(const Holder& from, const BeaconAnswer& answer, Clock::TimePoint now);
-  void Handle(const Holder& from, const Released& released, Clock::TimePoint now);
-  void Handle(const Holder& from, const CopyBegin& begin, Clock::TimePoint now);
-  void Handle(const Holder& /*from*/, const CopyPart& /*part*/, Clock::TimePoint /*now*/) {}
-  void Handle(const Holder& from, const CopyAck& ack, Clock::TimePoint now);
+  void Handle(const ServerId& from, const Prepare& prepare, Clock::TimePoint now);
+  void Handle(const ServerId& from, const PrepareAck& ack, Clock::TimePoint now);
+  void Handle(const ServerId& from, const Beacon& beacon, Clock::TimePoint now);
+  void Handle(const ServerId& from, const BeaconAnswer& answer, Clock::TimePoint now);
+  void Handle(const ServerId& from, const Released& released, Clock::TimePoint now);
+  void Handle(const ServerId& from, const CopyBegin& begin, Clock::TimePoint now);
+  void Handle(const ServerId& /*from*/, const CopyPart& /*part*/, Clock::TimePoint /*now*/) {}
+  void Handle(const ServerId& from, const CopyAck& ack, Clock::TimePoint now);
 
   // The secondary.
-  [[nodiscard]] bool Follows(const Holder& from) const;
-  void ProposeTakeOver(bool released, Clock::TimePoint now);
+  [[nodiscard]] bool Follows(const ServerId& from) const;
+  void ProposePromotion(bool released, Clock::TimePoint now);
 
   const BucketId bucket_;
   const Options options_;
@@ -174,9 +175,10 @@ class Replica {
   Leading leading_;      // the primary
   Following following_;  // the secondary and the learner
   Proposals proposals_;
-  Advice advice_;
-  Handover handover_;  // kDraining
-  Lsn promotion_ = 0;  // primary: prepared when the epoch began, to be committed before serving
+  PlacementHint hint_;
+  PrimaryTransfer transfer_;  // kDraining
+  Lsn promotion_ =
+      0;  // primary: prepared when the configuration began, to be committed before serving
   FailoverTimes failover_;
   Clock::TimePoint adopted_at_{};
 };

@@ -2,18 +2,19 @@
 
 #include <cstdint>
 
+#include "services/common/base/ids.h"
 #include "services/parameter_server/core/replication/messages.h"
 
 namespace adamant::parameter_server {
 
 /// What one replica of a bucket asks of the server that it lives in. Called from within the
-/// replica's members, which must not be called back.
+/// replica's replicas, which must not be called back.
 class ReplicaHost {
  public:
   virtual ~ReplicaHost() = default;
 
   /// Hands a message to the network; it may get lost.
-  virtual void Send(const Holder& to, PeerMessage message) = 0;
+  virtual void Send(const ServerId& to, PeerMessage message) = 0;
 
   /// Hands a proposal to the controller; it may get lost.
   virtual void Propose(const Proposal& proposal) = 0;
@@ -28,7 +29,7 @@ class ReplicaHost {
   /// Primary: create the bucket (it has never existed) or load what is stored; then call Loaded.
   virtual void Load(BucketId bucket, bool create) = 0;
 
-  /// Primary: the bucket is served under a new epoch.
+  /// Primary: the bucket is served under a new configuration.
   virtual void Serving(BucketId bucket) = 0;
 
   /// This server is no primary of the bucket any more: what waits for an acknowledgement here is to
@@ -38,7 +39,10 @@ class ReplicaHost {
   /// Primary: send all that the bucket holds, including what is committed up to `base`, to a
   /// learner, naming `copy`; then call Copied. A copy begun before is given up. CopyBegin must be
   /// on its way before this returns: entries follow at once, and count for nothing before it.
-  virtual void StartCopy(BucketId bucket, const Holder& learner, std::uint64_t copy, Lsn base) = 0;
+  virtual void StartCopy(BucketId bucket,
+                         const ServerId& learner,
+                         std::uint64_t copy,
+                         Lsn base) = 0;
   virtual void StopCopy(BucketId bucket) = 0;
 
   /// Learner: this copy begins, parts of it follow, and what is stored of the bucket counts for

@@ -40,12 +40,13 @@ absl::Status BucketLoader::Load(BucketId id, const LoadTask& task) {
   BucketTable::Session session(table_);
   Bucket& bucket = session.bucket(id);
   const Replica& replica = bucket.replica();
-  if (replica.role() != Replica::Role::kLoading || replica.configuration().epoch != task.epoch) {
+  if (replica.role() != Replica::Role::kLoading ||
+      replica.configuration().version != task.configuration_version) {
     return absl::OkStatus();
   }
   if (!content.ok()) {
     bucket.lost = {.bucket = id,
-                   .epoch = task.epoch,
+                   .configuration_version = task.configuration_version,
                    .lost = true,
                    .detail = std::string(content.status().message())};
     session.Report(*bucket.lost);
@@ -121,7 +122,7 @@ absl::StatusOr<Bucket::Content> BucketLoader::RestoreSnapshot(BucketId id,
 absl::Status BucketLoader::InstallCopies(const std::map<BucketId, std::uint64_t>& lives) {
   for (const auto& [id, life] : lives) {
     Bucket::Content content;
-    Epoch epoch = 0;
+    ConfigurationVersion configuration_version = 0;
     Lsn committed = 0;
     {
       const BucketTable::View view(table_);
@@ -130,10 +131,10 @@ absl::Status BucketLoader::InstallCopies(const std::map<BucketId, std::uint64_t>
         continue;
       }
       content = bucket.content();
-      epoch = bucket.replica().configuration().epoch;
+      configuration_version = bucket.replica().configuration().version;
       committed = bucket.replica().committed();
     }
-    ADAMANT_RETURN_IF_ERROR(store_.StoreCopy(id, content, epoch, committed));
+    ADAMANT_RETURN_IF_ERROR(store_.StoreCopy(id, content, configuration_version, committed));
     BucketTable::Session session(table_);
     if (session.bucket(id).life() == life) {
       copies_.Installed(session, id);

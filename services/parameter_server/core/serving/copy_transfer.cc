@@ -28,7 +28,7 @@ CopyTransfer::CopyTransfer(BucketTable& table,
 
 void CopyTransfer::Start(BucketTable::Session& session,
                          BucketId id,
-                         const Holder& learner,
+                         const ServerId& learner,
                          std::uint64_t copy,
                          Lsn base) {
   Bucket& bucket = session.bucket(id);
@@ -40,7 +40,7 @@ void CopyTransfer::Start(BucketTable::Session& session,
   bucket.sending.emplace(learner, copy, shards, std::move(keys));
   session.Send(learner,
                {.bucket = id,
-                .epoch = bucket.replica().configuration().epoch,
+                .configuration_version = bucket.replica().configuration().version,
                 .kind = CopyBegin{.copy = copy,
                                   .base = base,
                                   .generation = bucket.content().generation,
@@ -86,13 +86,13 @@ void CopyTransfer::Send(const DuePart& part) {
     ADAMANT_FAILPOINT("copy/send_part");
     session.Send(bucket.sending->learner(),
                  {.bucket = part.bucket,
-                  .epoch = bucket.replica().configuration().epoch,
+                  .configuration_version = bucket.replica().configuration().version,
                   .kind = std::move(message)});
   }
 }
 
 void CopyTransfer::OnAck(BucketTable::Session& session,
-                         const Holder& from,
+                         const ServerId& from,
                          BucketId id,
                          const CopyAck& ack) {
   Bucket& bucket = session.bucket(id);
@@ -146,7 +146,7 @@ absl::StatusOr<CopyTransfer::ReceivedPart> CopyTransfer::Decode(const CopyPart& 
 }
 
 void CopyTransfer::OnPart(BucketTable::Session& session,
-                          const Holder& from,
+                          const ServerId& from,
                           const PeerMessage& message,
                           ReceivedPart received) {
   const auto& part = std::get<CopyPart>(message.kind);
@@ -173,11 +173,11 @@ void CopyTransfer::OnPart(BucketTable::Session& session,
   }
   session.Send(from,
                {.bucket = message.bucket,
-                .epoch = message.epoch,
+                .configuration_version = message.configuration_version,
                 .kind = CopyAck{.copy = part.copy, .index = part.index}});
 }
 
-// A copy counts when it is on disk: then each member's disk holds all but the last unflushed
+// A copy counts when it is on disk: then each replica's disk holds all but the last unflushed
 // updates.
 void CopyTransfer::FinishReceiving(BucketTable::Session& session, BucketId id) {
   Bucket& bucket = session.bucket(id);
@@ -209,16 +209,16 @@ void CopyTransfer::Installed(BucketTable::Session& session, BucketId id) {
   bucket.replica().Installed(installing->copy, clock_.Now());
   session.Send(configuration.primary,
                {.bucket = id,
-                .epoch = configuration.epoch,
+                .configuration_version = configuration.version,
                 .kind = CopyAck{.copy = installing->copy, .index = installing->last_index}});
 }
 
-void CopyTransfer::AskAgain(BucketTable::Session& session, BucketId id, const Holder& primary) {
+void CopyTransfer::AskAgain(BucketTable::Session& session, BucketId id, const ServerId& primary) {
   const Replica& replica = session.bucket(id).replica();
   if (replica.role() == Replica::Role::kLearner && replica.configuration().primary == primary) {
     session.Send(primary,
                  {.bucket = id,
-                  .epoch = replica.configuration().epoch,
+                  .configuration_version = replica.configuration().version,
                   .kind = CopyAck{.copy = replica.copy(), .index = kCopyAgain}});
   }
 }
@@ -237,7 +237,7 @@ void CopyTransfer::Tick(BucketTable::Session& session) {
       const Configuration& configuration = bucket.replica().configuration();
       session.Send(configuration.primary,
                    {.bucket = id,
-                    .epoch = configuration.epoch,
+                    .configuration_version = configuration.version,
                     .kind = CopyAck{.copy = bucket.installing->copy, .index = kNoPart}});
     }
   }

@@ -4,6 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/common/base/mutex.h"
 #include "services/parameter_server/core/buckets/bucket_table.h"
 #include "services/parameter_server/core/replication/messages.h"
@@ -38,13 +39,13 @@ class CopyTransfer {
   /// See ReplicaHost::StartCopy.
   void Start(BucketTable::Session& session,
              BucketId bucket,
-             const Holder& learner,
+             const ServerId& learner,
              std::uint64_t copy,
              Lsn base);
 
   /// The learner says so.
   void OnAck(BucketTable::Session& session,
-             const Holder& learner,
+             const ServerId& learner,
              BucketId bucket,
              const CopyAck& ack);
 
@@ -62,7 +63,7 @@ class CopyTransfer {
 
   /// A part of a message's bucket has come. `message` holds a CopyPart.
   void OnPart(BucketTable::Session& session,
-              const Holder& primary,
+              const ServerId& primary,
               const PeerMessage& message,
               ReceivedPart part);
 
@@ -70,7 +71,7 @@ class CopyTransfer {
   void Installed(BucketTable::Session& session, BucketId bucket);
 
   /// The way to `primary` is open anew: a copy that comes from there begins anew.
-  void AskAgain(BucketTable::Session& session, BucketId bucket, const Holder& primary);
+  void AskAgain(BucketTable::Session& session, BucketId bucket, const ServerId& primary);
 
   /// Tells primaries, once per beacon, that copies are still on their way to disk.
   void Tick(BucketTable::Session& session);

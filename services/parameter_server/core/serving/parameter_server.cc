@@ -73,7 +73,7 @@ ParameterServer::~ParameterServer() = default;
 // --- The controller
 
 void ParameterServer::SetConfigurations(std::span<const Configuration> buckets,
-                                        const std::vector<Holder>& dead) {
+                                        const std::vector<ServerId>& dead) {
   Session session(table_);
   const Clock::TimePoint now = clock_.Now();
   const std::size_t known = std::min(buckets.size(), session.buckets().size());
@@ -95,7 +95,8 @@ std::vector<BucketReport> ParameterServer::Reports() {
     }
   }
   for (const auto& bucket : session.buckets()) {
-    if (bucket->lost && bucket->lost->epoch == bucket->replica().configuration().epoch) {
+    if (bucket->lost &&
+        bucket->lost->configuration_version == bucket->replica().configuration().version) {
       reports.push_back(*bucket->lost);
     }
   }
@@ -110,7 +111,7 @@ std::vector<BucketProgress> ParameterServer::Progress() {
     if (bucket.replica().IsPrimary()) {
       const ReplicaStatus status = bucket.replica().status();
       progress.push_back({.bucket = id,
-                          .epoch = status.epoch,
+                          .configuration_version = status.configuration_version,
                           .committed = status.committed,
                           .lag = status.prepared - status.slowest,
                           .updates = bucket.content().updates,
@@ -131,7 +132,7 @@ std::vector<Replica::Role> ParameterServer::Roles() const {
 
 // --- Peers
 
-void ParameterServer::OnPeerConnected(const Holder& peer) {
+void ParameterServer::OnPeerConnected(const ServerId& peer) {
   Session session(table_);
   for (BucketId id = 0; id < session.buckets().size(); ++id) {
     session.bucket(id).replica().OnConnected(peer, clock_.Now());
@@ -139,7 +140,7 @@ void ParameterServer::OnPeerConnected(const Holder& peer) {
   }
 }
 
-void ParameterServer::OnPeerMessage(const Holder& from, PeerMessage message) {
+void ParameterServer::OnPeerMessage(const ServerId& from, PeerMessage message) {
   if (message.bucket >= layout().buckets()) {
     return;
   }
@@ -159,7 +160,7 @@ void ParameterServer::OnPeerMessage(const Holder& from, PeerMessage message) {
     Bucket& bucket = session.bucket(message.bucket);
     bucket.replica().OnMessage(from, message, clock_.Now());
     bucket.RaiseDurable(bucket.replica().durable());
-    const bool current = message.epoch == bucket.replica().configuration().epoch;
+    const bool current = message.configuration_version == bucket.replica().configuration().version;
     if (std::holds_alternative<CopyPart>(message.kind) && current) {
       copies_.OnPart(session, from, message, std::move(part));
     } else if (const auto* ack = std::get_if<CopyAck>(&message.kind); ack != nullptr && current) {
@@ -191,9 +192,9 @@ void ParameterServer::ApplyCommitted() { applier_.Run(); }
 
 // --- Training traffic
 
-absl::Status ParameterServer::Admit(const Writer& writer) { return pushes_.Admit(writer); }
+absl::Status ParameterServer::Admit(const WorkerId& writer) { return pushes_.Admit(writer); }
 
-void ParameterServer::RefuseWritersBelow(std::span<const std::uint64_t> incarnations) {
+void ParameterServer::RefuseWritersBelow(std::span<const Incarnation> incarnations) {
   pushes_.RefuseWritersBelow(incarnations);
 }
 
@@ -201,13 +202,13 @@ void ParameterServer::Submit(const Push& push, PushDone done) {
   pushes_.Submit(push, std::move(done));
 }
 
-absl::StatusOr<std::vector<ShardValue>> ParameterServer::Fetch(const Writer* asking,
+absl::StatusOr<std::vector<ShardValue>> ParameterServer::Fetch(const WorkerId* asking,
                                                                std::span<const ShardId> shards,
                                                                std::uint64_t snapshot) {
   return reader_.Fetch(asking, shards, snapshot);
 }
 
-std::vector<std::uint64_t> ParameterServer::RequestFlush(const Writer& writer,
+std::vector<std::uint64_t> ParameterServer::RequestFlush(const WorkerId& writer,
                                                          std::span<const ShardId> shards) {
   return reader_.RequestFlush(writer, shards);
 }
@@ -242,7 +243,7 @@ void ParameterServer::Scrub() { scrubber_.Scrub(); }
 Clock::TimePoint ParameterServer::ScrubDueAt() const { return scrubber_.DueAt(); }
 
 absl::StatusOr<std::vector<SnapshotBucket>> ParameterServer::TakeSnapshot(
-    const SnapshotRequest& request) {
+    const protocol::TakeSnapshot& request) {
   return snapshot_taker_.Take(request);
 }
 

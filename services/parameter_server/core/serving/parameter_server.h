@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/common/base/system/job_attempt.h"
 #include "services/common/base/system/parallel_for.h"
 #include "services/common/storage/kv_store.h"
@@ -64,9 +65,9 @@ class ParameterServer {
 
   // --- The controller
 
-  /// The records, by bucket (lines of a lower epoch than known are ignored), and the holders that
-  /// are proved to be dead.
-  void SetConfigurations(std::span<const Configuration> buckets, const std::vector<Holder>& dead);
+  /// The records, by bucket (lines of a lower configuration than known are ignored), and the
+  /// servers that are proved to be dead.
+  void SetConfigurations(std::span<const Configuration> buckets, const std::vector<ServerId>& dead);
 
   /// All that was reported and still holds.
   [[nodiscard]] std::vector<BucketReport> Reports();
@@ -79,8 +80,8 @@ class ParameterServer {
   // --- Peers
 
   /// A way to this peer is open anew: what was sent before may be lost.
-  void OnPeerConnected(const Holder& peer);
-  void OnPeerMessage(const Holder& from, PeerMessage message);
+  void OnPeerConnected(const ServerId& peer);
+  void OnPeerMessage(const ServerId& from, PeerMessage message);
   void Tick();
 
   /// Applies what is committed and sends what is to be copied.
@@ -91,11 +92,11 @@ class ParameterServer {
   /// Lets a writer in. FailedPrecondition when a higher incarnation has been let in for its slot,
   /// or its own been refused (RefuseWritersBelow), which also fences its later pushes;
   /// InvalidArgument for a slot outside the job.
-  absl::Status Admit(const Writer& writer);
+  absl::Status Admit(const WorkerId& writer);
 
   /// Fences, by worker slot, the incarnations below these: the controller has given them up, and
   /// they may live. Of their pushes none is appended after this.
-  void RefuseWritersBelow(std::span<const std::uint64_t> incarnations);
+  void RefuseWritersBelow(std::span<const Incarnation> incarnations);
 
   /// Begins a push; `done` is called with the answers when all are settled, perhaps from within,
   /// perhaps never before this server is destroyed. Its spans must stay valid as long as
@@ -110,13 +111,13 @@ class ParameterServer {
   /// memory, if that has it, with the next DoStorage: a writer is told kNoSuchSnapshot until then.
   /// Errors: InvalidArgument for a shard outside the model; without a writer, those of
   /// Snapshots::Read.
-  absl::StatusOr<std::vector<ShardValue>> Fetch(const Writer* asking,
+  absl::StatusOr<std::vector<ShardValue>> Fetch(const WorkerId* asking,
                                                 std::span<const ShardId> shards,
                                                 std::uint64_t snapshot);
 
-  /// What of this writer's updates is on disk, by shard; and asks all members for a flush. Shards
+  /// What of this writer's updates is on disk, by shard; and asks all replicas for a flush. Shards
   /// that this server may not read now, or that are outside the model, have 0.
-  std::vector<std::uint64_t> RequestFlush(const Writer& writer, std::span<const ShardId> shards);
+  std::vector<std::uint64_t> RequestFlush(const WorkerId& writer, std::span<const ShardId> shards);
 
   // --- Records
 
@@ -165,7 +166,7 @@ class ParameterServer {
 
   /// See Snapshots: of the buckets that this server is primary of. Unavailable while one of them
   /// cannot be read here, or is of another generation than is asked for.
-  absl::StatusOr<std::vector<SnapshotBucket>> TakeSnapshot(const SnapshotRequest& request);
+  absl::StatusOr<std::vector<SnapshotBucket>> TakeSnapshot(const protocol::TakeSnapshot& request);
 
   [[nodiscard]] const Flusher& flusher() const { return flusher_; }
   [[nodiscard]] const DirtyShards& dirty() const { return dirty_; }
@@ -176,7 +177,7 @@ class ParameterServer {
   [[nodiscard]] JobAttempt attempt() const {
     return {.job_uid = options_.job_uid, .attempt = options_.attempt};
   }
-  [[nodiscard]] const Holder& self() const { return options_.self; }
+  [[nodiscard]] const ServerId& self() const { return options_.self; }
   [[nodiscard]] const ShardLayout& layout() const { return catalog_.layout(); }
   [[nodiscard]] std::uint32_t writers() const { return options_.writers; }
 

@@ -57,13 +57,13 @@ PushHandler::PushHandler(BucketTable& table,
                          std::uint32_t writers)
     : table_(table), applier_(applier), clock_(clock), writers_(writers) {}
 
-absl::Status PushHandler::Admit(const Writer& writer) {
+absl::Status PushHandler::Admit(const WorkerId& writer) {
   if (writer.slot >= writers_) {
     return absl::InvalidArgumentError("worker slot " + std::to_string(writer.slot) +
                                       " is outside the job, which has " + std::to_string(writers_));
   }
   const BucketTable::View view(table_);
-  std::uint64_t& newest = newest_[writer.slot];
+  Incarnation& newest = newest_[writer.slot];
   if (writer.incarnation < newest) {
     return absl::FailedPreconditionError("worker slot " + std::to_string(writer.slot) +
                                          " is at incarnation " + std::to_string(newest) +
@@ -74,7 +74,7 @@ absl::Status PushHandler::Admit(const Writer& writer) {
   return absl::OkStatus();
 }
 
-void PushHandler::RefuseWritersBelow(std::span<const std::uint64_t> incarnations) {
+void PushHandler::RefuseWritersBelow(std::span<const Incarnation> incarnations) {
   const BucketTable::View view(table_);
   const auto slots = std::min<std::size_t>(incarnations.size(), writers_);
   for (std::uint32_t slot = 0; slot < slots; ++slot) {
@@ -169,7 +169,7 @@ void PushHandler::Append(BucketTable::Session& session,
     if (update.kind == UpdateKind::kOuterProduct) {
       logged.operands = operands[update.operands];
     }
-    Judge(session, logged, update.bucket_epoch, asking, appended);
+    Judge(session, logged, update.bucket_version, asking, appended);
   }
   for (auto& [id, next] : appended) {
     auto& [entry, waiting] = next;
@@ -183,20 +183,20 @@ void PushHandler::Append(BucketTable::Session& session,
 
 void PushHandler::Judge(BucketTable::Session& session,
                         const LoggedUpdate& update,
-                        std::uint64_t map_epoch,
+                        std::uint64_t map_version,
                         const Waiting::Answer& asking,
                         Appended& appended) const {
   const BucketId id = table_.catalog().BucketOf(update.shard);
   Bucket& bucket = session.bucket(id);
   const Replica& replica = bucket.replica();
   Waiting::Answer answer = asking;
-  answer.ack.epoch = replica.configuration().epoch;
+  answer.ack.configuration_version = replica.configuration().version;
   const Replica::Role role = replica.role();
   if (role < Replica::Role::kLoading || role == Replica::Role::kDraining) {
     return session.Settle(answer, PushOutcome::kNotPrimary);
   }
   // A worker with a newer map must wait until it is known here.
-  if (!replica.CanAppend() || map_epoch > replica.configuration().epoch) {
+  if (!replica.CanAppend() || map_version > replica.configuration().version) {
     return session.Settle(answer, PushOutcome::kNotReady);
   }
   const std::uint32_t position = table_.catalog().PositionOf(update.shard);

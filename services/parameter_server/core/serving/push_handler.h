@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/common/base/mutex.h"
 #include "services/parameter_server/core/buckets/bucket_table.h"
 #include "services/parameter_server/core/serving/applier.h"
@@ -26,8 +27,8 @@ class PushHandler {
   PushHandler& operator=(const PushHandler&) = delete;
 
   /// See ParameterServer.
-  absl::Status Admit(const Writer& writer);
-  void RefuseWritersBelow(std::span<const std::uint64_t> incarnations);
+  absl::Status Admit(const WorkerId& writer);
+  void RefuseWritersBelow(std::span<const Incarnation> incarnations);
   void Submit(const Push& push, PushDone done);
 
   /// Updates applied since the start, of what was submitted here.
@@ -43,7 +44,7 @@ class PushHandler {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(table_.mutex());
   void Judge(BucketTable::Session& session,
              const LoggedUpdate& update,
-             std::uint64_t map_epoch,
+             std::uint64_t map_version,
              const Waiting::Answer& asking,
              Appended& appended) const;
 
@@ -56,7 +57,7 @@ class PushHandler {
   std::atomic<std::uint64_t> applied_ = 0;
 
   // Guarded.
-  std::map<std::uint32_t, std::uint64_t> newest_ ABSL_GUARDED_BY(table_.mutex());  // by slot
+  std::map<std::uint32_t, Incarnation> newest_ ABSL_GUARDED_BY(table_.mutex());  // by slot
 };
 
 }  // namespace adamant::parameter_server

@@ -12,7 +12,7 @@ ReplicationEffects::ReplicationEffects(BucketTable& table,
                                        PersistenceMode mode)
     : table_(table), queue_(queue), stored_(stored), copies_(copies), mode_(mode) {}
 
-void ReplicationEffects::Send(const Holder& to, PeerMessage message) {
+void ReplicationEffects::Send(const ServerId& to, PeerMessage message) {
   table_.session().Send(to, std::move(message));
 }
 
@@ -39,12 +39,13 @@ void ReplicationEffects::Commit(BucketId id, const EntryPtr& entry) {
 void ReplicationEffects::CommitUpdates(BucketId id, const EntryPtr& entry, Waiting& waiting) {
   BucketTable::Session& session = table_.session();
   Bucket& bucket = session.bucket(id);
-  const Epoch epoch = bucket.replica().configuration().epoch;
+  const ConfigurationVersion configuration_version = bucket.replica().configuration().version;
   for (std::size_t i = 0; i < entry->updates.size(); ++i) {
     const LoggedUpdate& update = entry->updates[i];
     const std::uint32_t position = table_.catalog().PositionOf(update.shard);
     bucket.Commit(position, update);
-    CommittedUpdate committed{.entry = entry, .update = &update, .epoch = epoch};
+    CommittedUpdate committed{
+        .entry = entry, .update = &update, .configuration_version = configuration_version};
     if (i < waiting.updates.size()) {
       committed.push = std::move(waiting.updates[i].push);
       committed.index = waiting.updates[i].index;
@@ -54,7 +55,7 @@ void ReplicationEffects::CommitUpdates(BucketId id, const EntryPtr& entry, Waiti
     session.Apply(shard);
   }
   for (Waiting::Answer& answer : waiting.duplicates) {
-    answer.ack.epoch = epoch;
+    answer.ack.configuration_version = configuration_version;
     session.Settle(answer, PushOutcome::kDuplicate);
   }
 }
@@ -89,7 +90,7 @@ void ReplicationEffects::Load(BucketId id, bool create) {
   queue_.Load(id,
               {.life = bucket.life(),
                .create = create,
-               .epoch = configuration.epoch,
+               .configuration_version = configuration.version,
                .generation = configuration.generation,
                .snapshot = configuration.restored_snapshot});
 }
@@ -117,7 +118,7 @@ void ReplicationEffects::Demoted(BucketId id) {
 }
 
 void ReplicationEffects::StartCopy(BucketId id,
-                                   const Holder& learner,
+                                   const ServerId& learner,
                                    std::uint64_t copy,
                                    Lsn base) {
   copies_.Start(table_.session(), id, learner, copy, base);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "services/common/base/ids.h"
 #include "services/common/base/mutex.h"
 #include "services/parameter_server/core/buckets/bucket_table.h"
 #include "services/parameter_server/core/replication/replica_host.h"
@@ -23,7 +24,7 @@ class ReplicationEffects final : public ReplicaHost {
                      CopyTransfer& copies,
                      PersistenceMode mode);
 
-  void Send(const Holder& to, PeerMessage message) override
+  void Send(const ServerId& to, PeerMessage message) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(table_.mutex());
   void Propose(const Proposal& proposal) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(table_.mutex());
   void Persist(BucketId bucket, const EntryPtr& entry, std::uint64_t ticket) override
@@ -33,7 +34,7 @@ class ReplicationEffects final : public ReplicaHost {
   void Load(BucketId bucket, bool create) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(table_.mutex());
   void Serving(BucketId bucket) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(table_.mutex());
   void Demoted(BucketId bucket) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(table_.mutex());
-  void StartCopy(BucketId bucket, const Holder& learner, std::uint64_t copy, Lsn base) override
+  void StartCopy(BucketId bucket, const ServerId& learner, std::uint64_t copy, Lsn base) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(table_.mutex());
   void StopCopy(BucketId bucket) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(table_.mutex());
   void Learn(BucketId bucket, const CopyBegin& begin) override

@@ -16,7 +16,7 @@ namespace adamant::parameter_server {
 struct ServerOptions {
   std::uint64_t job_uid = 0;
   std::uint64_t attempt = 1;  ///< of training: writers of another are none
-  Holder self = {};
+  ServerId self = {};
   std::uint32_t writers = 1;  ///< worker slots of the job; bounds the sequence tables
   std::uint64_t seed = 0;     ///< of the initial values
   std::vector<Parameter> parameters = {};

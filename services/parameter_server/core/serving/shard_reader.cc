@@ -15,7 +15,7 @@ ShardReader::ShardReader(BucketTable& table,
                          const Clock& clock)
     : table_(table), snapshots_(snapshots), queue_(queue), dirty_(dirty), clock_(clock) {}
 
-absl::StatusOr<std::vector<ShardValue>> ShardReader::Fetch(const Writer* asking,
+absl::StatusOr<std::vector<ShardValue>> ShardReader::Fetch(const WorkerId* asking,
                                                            std::span<const ShardId> shards,
                                                            std::uint64_t snapshot) {
   const ShardCatalog& catalog = table_.catalog();
@@ -27,13 +27,13 @@ absl::StatusOr<std::vector<ShardValue>> ShardReader::Fetch(const Writer* asking,
                                         std::to_string(catalog.layout().shards().size()));
     }
     Access access = Access::kNotReady;
-    Epoch epoch = 0;
+    ConfigurationVersion configuration_version = 0;
     LiveShardPtr shard;
     {
       const BucketTable::View view(table_);
       const Bucket& bucket = view.bucket(catalog.BucketOf(id));
       access = bucket.AccessAt(clock_.Now());
-      epoch = bucket.replica().configuration().epoch;
+      configuration_version = bucket.replica().configuration().version;
       shard = access == Access::kReady ? bucket.content().shards[catalog.PositionOf(id)] : nullptr;
     }
     ShardValue value{.shard = id,
@@ -45,13 +45,13 @@ absl::StatusOr<std::vector<ShardValue>> ShardReader::Fetch(const Writer* asking,
     } else if (access == Access::kReady) {
       ADAMANT_ASSIGN_OR_RETURN(value, ReadSnapshot(asking, snapshot, shard->identity()));
     }
-    value.epoch = epoch;
+    value.configuration_version = configuration_version;
     values.push_back(std::move(value));
   }
   return values;
 }
 
-absl::StatusOr<ShardValue> ShardReader::ReadSnapshot(const Writer* asking,
+absl::StatusOr<ShardValue> ShardReader::ReadSnapshot(const WorkerId* asking,
                                                      std::uint64_t snapshot,
                                                      const ShardIdentity& identity) {
   const BucketId bucket = table_.catalog().BucketOf(identity.shard);
@@ -68,7 +68,7 @@ absl::StatusOr<ShardValue> ShardReader::ReadSnapshot(const Writer* asking,
   return ShardValue{.shard = identity.shard, .outcome = FetchOutcome::kNoSuchSnapshot};
 }
 
-std::vector<std::uint64_t> ShardReader::RequestFlush(const Writer& writer,
+std::vector<std::uint64_t> ShardReader::RequestFlush(const WorkerId& writer,
                                                      std::span<const ShardId> shards) {
   const ShardCatalog& catalog = table_.catalog();
   dirty_.Hurry();
@@ -86,7 +86,7 @@ std::vector<std::uint64_t> ShardReader::RequestFlush(const Writer& writer,
                   ? bucket.content().shards[catalog.PositionOf(id)]
                   : nullptr;
     }
-    persisted.push_back(shard == nullptr ? 0 : shard->PersistedOf(writer));
+    persisted.push_back(shard == nullptr ? Sequence(0) : shard->PersistedOf(writer));
   }
   return persisted;
 }

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/parameter_server/core/buckets/bucket_table.h"
 #include "services/parameter_server/core/shards/dirty_shards.h"
 #include "services/parameter_server/core/storage/snapshots.h"
@@ -26,13 +27,13 @@ class ShardReader {
               const Clock& clock);
 
   /// See ParameterServer.
-  absl::StatusOr<std::vector<ShardValue>> Fetch(const Writer* asking,
+  absl::StatusOr<std::vector<ShardValue>> Fetch(const WorkerId* asking,
                                                 std::span<const ShardId> shards,
                                                 std::uint64_t snapshot);
-  std::vector<std::uint64_t> RequestFlush(const Writer& writer, std::span<const ShardId> shards);
+  std::vector<std::uint64_t> RequestFlush(const WorkerId& writer, std::span<const ShardId> shards);
 
  private:
-  absl::StatusOr<ShardValue> ReadSnapshot(const Writer* asking,
+  absl::StatusOr<ShardValue> ReadSnapshot(const WorkerId* asking,
                                           std::uint64_t snapshot,
                                           const ShardIdentity& identity);
 

@@ -7,7 +7,7 @@
 
 namespace adamant::parameter_server {
 
-absl::StatusOr<std::vector<SnapshotBucket>> SnapshotTaker::Take(const SnapshotRequest& request) {
+absl::StatusOr<std::vector<SnapshotBucket>> SnapshotTaker::Take(const TakeSnapshot& request) {
   std::vector<std::pair<SnapshotBucket, Bucket::Content>> sources;
   const Clock::TimePoint now = clock_.Now();
   {
@@ -21,11 +21,12 @@ absl::StatusOr<std::vector<SnapshotBucket>> SnapshotTaker::Take(const SnapshotRe
       const std::vector<std::uint64_t>& wanted = request.generations;
       const bool is_wanted = id >= wanted.size() || wanted[id] == bucket.content().generation;
       if (can_read && is_wanted) {
-        sources.emplace_back(SnapshotBucket{.bucket = id,
-                                            .epoch = bucket.replica().configuration().epoch,
-                                            .generation = bucket.content().generation,
-                                            .updates = bucket.content().updates},
-                             bucket.content());
+        sources.emplace_back(
+            SnapshotBucket{.bucket = id,
+                           .configuration_version = bucket.replica().configuration().version,
+                           .generation = bucket.content().generation,
+                           .updates = bucket.content().updates},
+            bucket.content());
       } else if (bucket.replica().IsPrimary()) {
         return absl::UnavailableError("bucket " + std::to_string(id) +
                                       (can_read ? " was read back since" : " is not served yet"));

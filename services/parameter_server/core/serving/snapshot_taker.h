@@ -19,7 +19,7 @@ class SnapshotTaker {
       : table_(table), snapshots_(snapshots), clock_(clock) {}
 
   /// See ParameterServer::TakeSnapshot.
-  absl::StatusOr<std::vector<SnapshotBucket>> Take(const SnapshotRequest& request);
+  absl::StatusOr<std::vector<SnapshotBucket>> Take(const TakeSnapshot& request);
 
  private:
   const BucketTable& table_;

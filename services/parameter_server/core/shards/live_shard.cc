@@ -16,7 +16,7 @@ namespace {
 /// the first.
 constexpr std::size_t kBlockElements = 8192;
 
-/// Flushes remembered while another member's disk lags behind.
+/// Flushes remembered while another replica's disk lags behind.
 constexpr std::size_t kMostFlushes = 8;
 
 /// An update that is to be applied, ready for the loop over blocks.
@@ -153,14 +153,14 @@ bool LiveShard::Admit(const CommittedUpdate& update, ShardAck& ack) {
          // After a rollback the worker's version may be ahead.
          .staleness = next && before > logged.fetched_version ? before - logged.fetched_version : 0,
          .persisted = PersistedLocked(logged.writer),
-         .epoch = update.epoch,
+         .configuration_version = update.configuration_version,
          .examples = examples_};
   return next;
 }
 
 // --- Reading
 
-ShardValue LiveShard::Read(const Writer* asking) {
+ShardValue LiveShard::Read(const WorkerId* asking) {
   Drain();
   const auto copy = std::make_shared_for_overwrite<float[]>(identity_.values);
   const MutexLock lock(content_mutex_);
@@ -168,8 +168,8 @@ ShardValue LiveShard::Read(const Writer* asking) {
   return {.shard = identity_.shard,
           .outcome = FetchOutcome::kFound,
           .version = content_.version,
-          .included_sequence = asking != nullptr ? content_.sequences.LastOf(*asking) : 0,
-          .persisted = asking != nullptr ? PersistedLocked(*asking) : 0,
+          .included_sequence = asking != nullptr ? content_.sequences.LastOf(*asking) : Sequence(0),
+          .persisted = asking != nullptr ? PersistedLocked(*asking) : Sequence(0),
           .examples = examples_,
           .values = {copy.get(), identity_.values},
           .owner = copy};
@@ -187,7 +187,7 @@ SequenceTable LiveShard::sequences() {
   return content_.sequences;
 }
 
-std::uint64_t LiveShard::PersistedLocked(const Writer& writer) {
+Sequence LiveShard::PersistedLocked(const WorkerId& writer) {
   while (!flushed_.empty() && flushed_.front().lsn <= durable_) {
     persisted_ = std::move(flushed_.front().sequences);
     flushed_.pop_front();
@@ -195,7 +195,7 @@ std::uint64_t LiveShard::PersistedLocked(const Writer& writer) {
   return rule_.durable_at_once ? content_.sequences.LastOf(writer) : persisted_.LastOf(writer);
 }
 
-std::uint64_t LiveShard::PersistedOf(const Writer& writer) {
+Sequence LiveShard::PersistedOf(const WorkerId& writer) {
   const MutexLock lock(content_mutex_);
   return PersistedLocked(writer);
 }

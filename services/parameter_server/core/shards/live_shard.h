@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/common/base/mutex.h"
 #include "services/common/optimiser/optimiser.h"
 #include "services/parameter_server/core/replication/messages.h"
@@ -22,9 +23,9 @@ namespace adamant::parameter_server {
 struct CommittedUpdate {
   EntryPtr entry;  ///< that `update` belongs to
   const LoggedUpdate* update = nullptr;
-  PushStatePtr push = nullptr;  ///< who waits for it; null: nobody here
-  std::size_t index = 0;        ///< of its answer in `push`
-  Epoch epoch = 0;              ///< of the bucket, for the answer
+  PushStatePtr push = nullptr;                     ///< who waits for it; null: nobody here
+  std::size_t index = 0;                           ///< of its answer in `push`
+  ConfigurationVersion configuration_version = 0;  ///< of the bucket, for the answer
 };
 
 /// How a shard's updates become changes. Constant.
@@ -60,7 +61,7 @@ class LiveShard {
 
   /// A copy of the values, with all that has queued. `asking`: whose sequences are told; null for
   /// none.
-  [[nodiscard]] ShardValue Read(const Writer* asking);
+  [[nodiscard]] ShardValue Read(const WorkerId* asking);
 
   [[nodiscard]] const ShardIdentity& identity() const { return identity_; }
 
@@ -85,12 +86,12 @@ class LiveShard {
   [[nodiscard]] std::uint64_t version();
   [[nodiscard]] SequenceTable sequences();
 
-  /// All up to this lsn is on the disks of all members of the bucket. Waits for nothing.
+  /// All up to this lsn is on the disks of all replicas of the bucket. Waits for nothing.
   void SetDurable(Lsn durable) { durable_ = durable; }
 
   /// The last sequence of this writer that is on all these disks, as far as this one's flushes
   /// tell which that is.
-  [[nodiscard]] std::uint64_t PersistedOf(const Writer& writer);
+  [[nodiscard]] Sequence PersistedOf(const WorkerId& writer);
 
  private:
   /// What was applied when a record was made.
@@ -104,7 +105,7 @@ class LiveShard {
   bool Admit(const CommittedUpdate& update, ShardAck& ack)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(content_mutex_);
   void MarkDirtyLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(content_mutex_);
-  [[nodiscard]] std::uint64_t PersistedLocked(const Writer& writer)
+  [[nodiscard]] Sequence PersistedLocked(const WorkerId& writer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(content_mutex_);
 
   // Constant after construction.

@@ -9,16 +9,16 @@ SequenceTable::SequenceTable(std::vector<Entry> entries) : entries_(std::move(en
   std::ranges::sort(entries_, {}, &Entry::slot);
 }
 
-SequenceTable::Verdict SequenceTable::Admit(const Writer& writer,
-                                            std::uint64_t sequence,
+SequenceTable::Verdict SequenceTable::Admit(const WorkerId& writer,
+                                            Sequence sequence,
                                             bool after_loss) {
   auto entry = std::ranges::lower_bound(entries_, writer.slot, {}, &Entry::slot);
   const bool known = entry != entries_.end() && entry->slot == writer.slot;
   if (known && writer.incarnation < entry->incarnation) {
     return Verdict::kStale;
   }
-  const std::uint64_t last =
-      known && writer.incarnation == entry->incarnation ? entry->sequence : 0;
+  const Sequence last =
+      known && writer.incarnation == entry->incarnation ? entry->sequence : Sequence(0);
   if (sequence <= last) {
     return Verdict::kDuplicate;
   }
@@ -32,11 +32,11 @@ SequenceTable::Verdict SequenceTable::Admit(const Writer& writer,
   return Verdict::kNext;
 }
 
-std::uint64_t SequenceTable::LastOf(const Writer& writer) const {
+Sequence SequenceTable::LastOf(const WorkerId& writer) const {
   const auto entry = std::ranges::lower_bound(entries_, writer.slot, {}, &Entry::slot);
   const bool current = entry != entries_.end() && entry->slot == writer.slot &&
                        entry->incarnation == writer.incarnation;
-  return current ? entry->sequence : 0;
+  return current ? entry->sequence : Sequence(0);
 }
 
 }  // namespace adamant::parameter_server

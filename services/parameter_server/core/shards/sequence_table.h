@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/parameter_server/core/updates/messages.h"
 
 namespace adamant::parameter_server {
@@ -16,8 +17,8 @@ class SequenceTable {
  public:
   struct Entry {
     std::uint32_t slot = 0;
-    std::uint64_t incarnation = 0;
-    std::uint64_t sequence = 0;
+    Incarnation incarnation = 0;
+    Sequence sequence = 0;
 
     bool operator==(const Entry&) const = default;
   };
@@ -34,10 +35,10 @@ class SequenceTable {
 
   /// Judges an update. Sequences of an incarnation start at 1 and rise by 1; `after_loss` accepts a
   /// gap.
-  Verdict Admit(const Writer& writer, std::uint64_t sequence, bool after_loss);
+  Verdict Admit(const WorkerId& writer, Sequence sequence, bool after_loss);
 
   /// The last sequence recorded for this incarnation; 0 if there is none.
-  [[nodiscard]] std::uint64_t LastOf(const Writer& writer) const;
+  [[nodiscard]] Sequence LastOf(const WorkerId& writer) const;
 
   /// By slot.
   [[nodiscard]] std::span<const Entry> entries() const { return entries_; }

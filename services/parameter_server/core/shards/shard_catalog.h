@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/common/optimiser/optimiser.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/parameter_server/core/shards/dirty_shards.h"

@@ -18,7 +18,7 @@ constexpr std::uint32_t kFormatVersion = 2;
 /// The fixed part, as it lies in the record.
 struct Header {
   std::uint32_t format_version;
-  std::uint32_t shard;
+  ShardId shard;
   std::uint64_t job_uid;
   std::uint64_t generation;
   std::uint64_t lsn;
@@ -31,8 +31,8 @@ static_assert(sizeof(Header) == 64);
 
 struct StoredSequence {
   std::uint64_t slot;
-  std::uint64_t incarnation;
-  std::uint64_t sequence;
+  Incarnation incarnation;
+  Sequence sequence;
 };
 static_assert(sizeof(StoredSequence) == 24);
 
@@ -150,7 +150,7 @@ absl::StatusOr<ShardContent> DecodeContent(const ShardIdentity& identity, std::s
 
 std::string LiveShardKey(ShardId shard) {
   char key[32];
-  std::snprintf(key, sizeof(key), "shard/%08x", shard);
+  std::snprintf(key, sizeof(key), "shard/%08x", shard.value());
   return key;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "services/common/base/ids.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/parameter_server/core/shards/sequence_table.h"
 

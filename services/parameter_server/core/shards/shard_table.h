@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/common/base/mutex.h"
 #include "services/parameter_server/core/shards/live_shard.h"
 

@@ -70,11 +70,11 @@ absl::Status BucketStore::StoreLoaded(BucketId id, const Bucket::Content& conten
 
 absl::Status BucketStore::StoreCopy(BucketId id,
                                     const Bucket::Content& content,
-                                    Epoch epoch,
+                                    ConfigurationVersion configuration_version,
                                     Lsn committed) {
   std::vector<storage::Change> changes;
   if (IsLogged(mode_)) {  // else it would rank behind a disk that has less
-    changes.push_back(StoreLogEnd(id, epoch, committed));
+    changes.push_back(StoreLogEnd(id, configuration_version, committed));
   }
   return StoreContent(id, content, std::move(changes));
 }

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "services/common/base/ids.h"
 #include "services/common/storage/kv_store.h"
 #include "services/parameter_server/core/buckets/bucket.h"
 #include "services/parameter_server/core/shards/shard_catalog.h"
@@ -29,7 +30,7 @@ struct CommittedRecord {
 /// How a bucket stands when a flush begins.
 struct FlushedBucket {
   std::uint64_t life = 0;
-  Epoch epoch = 0;
+  ConfigurationVersion configuration_version = 0;
   Lsn committed = 0;  ///< all up to here is flushed; 0: not known
 };
 
@@ -71,7 +72,7 @@ class BucketStore {
   /// copy.
   absl::Status StoreCopy(BucketId bucket,
                          const Bucket::Content& content,
-                         Epoch epoch,
+                         ConfigurationVersion configuration_version,
                          Lsn committed);
 
   // --- Logs and records

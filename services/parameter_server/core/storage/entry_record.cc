@@ -19,7 +19,8 @@ constexpr std::uint64_t kFormatVersion = 2;
 
 std::string Key(BucketId bucket, Lsn lsn) {
   char key[40];
-  std::snprintf(key, sizeof(key), "log/%08x/%016llx", bucket, static_cast<unsigned long long>(lsn));
+  std::snprintf(
+      key, sizeof(key), "log/%08x/%016llx", bucket.value(), static_cast<unsigned long long>(lsn));
   return key;
 }
 
@@ -41,10 +42,10 @@ struct OperandsHeader {
 };
 
 struct UpdateHeader {
-  std::uint32_t shard;
+  ShardId shard;
   std::uint32_t slot;
-  std::uint64_t incarnation;
-  std::uint64_t sequence;
+  Incarnation incarnation;
+  Sequence sequence;
   std::uint64_t job_examples;
   std::uint32_t kind;
   std::uint32_t after_loss;

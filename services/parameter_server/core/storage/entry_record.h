@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "services/common/base/ids.h"
 #include "services/common/storage/kv_store.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/parameter_server/core/replication/messages.h"

@@ -2,7 +2,7 @@
 
 namespace adamant::parameter_server {
 
-/// When a member acknowledges a prepared entry, and what is on disk.
+/// When a replica acknowledges a prepared entry, and what is on disk.
 enum class PersistenceMode {
   kDelayed,  ///< in memory; shards are written in the background
   kWal,      ///< logged: survives the process

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/common/tensor/shard_layout.h"
 
 namespace adamant::parameter_server {

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/parameter_server/core/buckets/bucket_table.h"
 #include "services/parameter_server/core/shards/dirty_shards.h"
 #include "services/parameter_server/core/storage/bucket_store.h"

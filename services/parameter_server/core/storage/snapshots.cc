@@ -33,14 +33,14 @@ std::string Hex(std::uint64_t snapshot) {
 
 std::string MarkKey(std::uint64_t snapshot, BucketId bucket) {
   char text[16];
-  std::snprintf(text, sizeof(text), "/%08x", bucket);
+  std::snprintf(text, sizeof(text), "/%08x", bucket.value());
   return std::string(kMarks) + Hex(snapshot) + text;
 }
 
 /// What all keys of a bucket's copy begin with; the rest are the keys of the live bucket.
 std::string CopyPrefix(std::uint64_t snapshot, BucketId bucket) {
   char text[16];
-  std::snprintf(text, sizeof(text), "/%08x/", bucket);
+  std::snprintf(text, sizeof(text), "/%08x/", bucket.value());
   return std::string(kCopies) + Hex(snapshot) + text;
 }
 
@@ -49,7 +49,7 @@ std::string EncodeMark(const SnapshotBucket& about) {
   std::snprintf(text,
                 sizeof(text),
                 "1 %" PRIu64 " %" PRIu64 " %" PRIu64 " %016" PRIx64,
-                about.epoch,
+                about.configuration_version.value(),
                 about.generation,
                 about.updates,
                 about.checksum);
@@ -58,9 +58,10 @@ std::string EncodeMark(const SnapshotBucket& about) {
 
 absl::StatusOr<SnapshotBucket> DecodeMark(BucketId bucket, const std::string& text) {
   SnapshotBucket about{.bucket = bucket};
+  std::uint64_t version = 0;
   const int read = std::sscanf(text.c_str(),
                                "1 %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNx64,
-                               &about.epoch,
+                               &version,
                                &about.generation,
                                &about.updates,
                                &about.checksum);
@@ -68,6 +69,7 @@ absl::StatusOr<SnapshotBucket> DecodeMark(BucketId bucket, const std::string& te
     return absl::FailedPreconditionError("the mark of a snapshot says \"" + text +
                                          "\", this program reads format version 1");
   }
+  about.configuration_version = version;
   return about;
 }
 
@@ -108,7 +110,7 @@ absl::StatusOr<std::vector<std::pair<std::uint64_t, BucketId>>> Snapshots::All()
   ADAMANT_RETURN_IF_ERROR(store_.Scan(kMarks, [&](std::string_view key, std::string_view) {
     const std::string_view name = key.substr(kMarks.size());
     std::uint64_t snapshot = 0;
-    BucketId bucket = 0;
+    std::uint32_t bucket = 0;
     const auto hex = std::from_chars(name.begin(), name.end(), snapshot, 16);
     if (hex.ec == std::errc() && hex.ptr != name.end() &&
         std::from_chars(hex.ptr + 1, name.end(), bucket, 16).ec == std::errc()) {

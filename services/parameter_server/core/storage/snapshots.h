@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "services/common/base/ids.h"
 #include "services/common/storage/kv_store.h"
 #include "services/parameter_server/core/buckets/records.h"
 #include "services/parameter_server/core/driver.h"

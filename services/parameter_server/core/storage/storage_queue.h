@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/common/base/mutex.h"
 #include "services/parameter_server/core/buckets/records.h"
 #include "services/parameter_server/core/driver.h"
@@ -32,7 +33,7 @@ struct PutTask {
 struct LoadTask {
   std::uint64_t life = 0;
   bool create = false;
-  Epoch epoch = 0;
+  ConfigurationVersion configuration_version = 0;
   std::uint64_t generation = 0;
   std::uint64_t snapshot = 0;  ///< that it comes back from; 0: from what is live
 };

@@ -18,13 +18,13 @@ constexpr char kIncarnationKey[] = "incarnation";
 
 std::string MarkKey(BucketId bucket) {
   char key[24];
-  std::snprintf(key, sizeof(key), "bucket/%08x", bucket);
+  std::snprintf(key, sizeof(key), "bucket/%08x", bucket.value());
   return key;
 }
 
 std::string LogEndKey(BucketId bucket) {
   char key[24];
-  std::snprintf(key, sizeof(key), "logged/%08x", bucket);
+  std::snprintf(key, sizeof(key), "logged/%08x", bucket.value());
   return key;
 }
 
@@ -41,12 +41,14 @@ absl::StatusOr<ShardContent> LoadShard(const ShardIdentity& identity,
 absl::Status LoadLogEnd(BucketId bucket, const storage::KvStore& store, StoredContent& content) {
   const auto end = store.Get(LogEndKey(bucket));
   if (end.ok()) {
-    std::sscanf(end->c_str(), "1 %" SCNu64 " %" SCNu64, &content.log_epoch, &content.log_lsn);
+    std::uint64_t version = 0;
+    std::sscanf(end->c_str(), "1 %" SCNu64 " %" SCNu64, &version, &content.log_lsn);
+    content.log_version = version;
   } else if (!absl::IsNotFound(end.status())) {
     return end.status();
   }
   if (!content.entries.empty()) {
-    content.log_epoch = content.entries.back().entry->origin;
+    content.log_version = content.entries.back().entry->origin;
     content.log_lsn = content.entries.back().entry->lsn;
   }
   return absl::OkStatus();
@@ -62,9 +64,9 @@ storage::Change UnmarkBucket(BucketId bucket) {
   return {.key = MarkKey(bucket), .value = "", .erase = true};
 }
 
-storage::Change StoreLogEnd(BucketId bucket, Epoch epoch, Lsn lsn) {
+storage::Change StoreLogEnd(BucketId bucket, ConfigurationVersion configuration_version, Lsn lsn) {
   return {.key = LogEndKey(bucket),
-          .value = "1 " + std::to_string(epoch) + " " + std::to_string(lsn)};
+          .value = "1 " + std::to_string(configuration_version) + " " + std::to_string(lsn)};
 }
 
 storage::Change EraseLogEnd(BucketId bucket) {
@@ -93,9 +95,9 @@ absl::StatusOr<std::uint64_t> LoadMark(BucketId bucket, const storage::KvStore& 
 absl::StatusOr<std::vector<BucketId>> MarkedBuckets(const storage::KvStore& store) {
   std::vector<BucketId> buckets;
   ADAMANT_RETURN_IF_ERROR(store.Scan(kMarks, [&](std::string_view key, std::string_view) {
-    BucketId bucket = 0;
+    std::uint32_t bucket = 0;
     if (std::from_chars(key.begin() + kMarks.size(), key.end(), bucket, 16).ptr == key.end()) {
-      buckets.push_back(bucket);
+      buckets.emplace_back(bucket);
     }
     return true;
   }));
@@ -129,7 +131,7 @@ StoredBucket Describe(BucketId bucket, const absl::StatusOr<StoredContent>& cont
     return found;
   }
   found.generation = content->generation;
-  found.log_epoch = content->log_epoch;
+  found.log_version = content->log_version;
   found.log_lsn = content->log_lsn;
   for (const ShardContent& shard : content->shards) {
     found.updates += shard.version;
@@ -159,7 +161,7 @@ absl::StatusOr<std::uint64_t> LoadIncarnation(std::uint64_t job_uid,
   return uid == job_uid && opener == slot ? incarnation : 0;
 }
 
-storage::Change StoreIncarnation(std::uint64_t job_uid, const Holder& opener) {
+storage::Change StoreIncarnation(std::uint64_t job_uid, const ServerId& opener) {
   return {.key = kIncarnationKey,
           .value = std::to_string(opener.incarnation) + " " + std::to_string(job_uid) + " " +
                    std::to_string(opener.slot)};

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "services/common/base/ids.h"
 #include "services/common/storage/kv_store.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/parameter_server/core/buckets/records.h"
@@ -26,7 +27,7 @@ storage::Change UnmarkBucket(BucketId bucket);
 absl::StatusOr<std::uint64_t> LoadMark(BucketId bucket, const storage::KvStore& store);
 
 /// Wal modes, "logged/<id>": up to where the log was when its entries were erased.
-storage::Change StoreLogEnd(BucketId bucket, Epoch epoch, Lsn lsn);
+storage::Change StoreLogEnd(BucketId bucket, ConfigurationVersion configuration_version, Lsn lsn);
 storage::Change EraseLogEnd(BucketId bucket);
 
 /// Every marked bucket, by id.
@@ -38,7 +39,7 @@ struct StoredContent {
   std::vector<ShardContent> shards = {};
   RecordMap records = {};
   std::vector<StoredEntry> entries = {};  ///< logged and not flushed yet, in order
-  Epoch log_epoch = 0;                    ///< of the last entry that was ever logged; 0: none
+  ConfigurationVersion log_version = 0;   ///< of the last entry that was ever logged; 0: none
   Lsn log_lsn = 0;
 };
 
@@ -63,6 +64,6 @@ StoredBucket Describe(BucketId bucket, const absl::StatusOr<StoredContent>& cont
 absl::StatusOr<std::uint64_t> LoadIncarnation(std::uint64_t job_uid,
                                               std::uint32_t slot,
                                               const storage::KvStore& store);
-storage::Change StoreIncarnation(std::uint64_t job_uid, const Holder& opener);
+storage::Change StoreIncarnation(std::uint64_t job_uid, const ServerId& opener);
 
 }  // namespace adamant::parameter_server

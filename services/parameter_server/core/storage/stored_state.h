@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/common/base/mutex.h"
 #include "services/common/base/system/parallel_for.h"
 #include "services/common/storage/kv_store.h"
@@ -23,7 +24,7 @@ class StoredState {
  public:
   /// Who opens the store.
   struct Opener {
-    Holder self = {};
+    ServerId self = {};
     std::string damage = {};  ///< why the store is an empty one in place of another; "": it is not
   };
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/common/optimiser/optimiser.h"
 #include "services/common/protocol/ids.h"
 #include "services/common/protocol/updates.h"
@@ -19,7 +20,7 @@ using protocol::FetchOutcome;
 using protocol::PushOutcome;
 using protocol::ShardAck;
 using protocol::UpdateKind;
-using Writer = protocol::WorkerId;
+using protocol::WorkerId;
 
 /// Activations [rows, inputs] and errors [rows, outputs] of one fully connected layer, row-major.
 struct Operands {
@@ -33,17 +34,17 @@ struct Operands {
 
 struct ShardUpdate {
   ShardId shard = 0;
-  std::uint64_t bucket_epoch = 0;     ///< of the map that the worker routed by
-  std::uint64_t sequence = 0;         ///< per writer and shard: 1, 2, 3, …
-  std::uint64_t fetched_version = 0;  ///< of the shard in the worker's last applied fetch
-  bool after_loss = false;            ///< the worker no longer has what lies before this one
+  ConfigurationVersion bucket_version = 0;  ///< of the map that the worker routed by
+  Sequence sequence = 0;                    ///< per writer and shard: 1, 2, 3, …
+  std::uint64_t fetched_version = 0;        ///< of the shard in the worker's last applied fetch
+  bool after_loss = false;                  ///< the worker no longer has what lies before this one
   UpdateKind kind = UpdateKind::kWeightChange;
   std::uint32_t operands = 0;          ///< kOuterProduct: index into Push::operands
   std::span<const float> values = {};  ///< other kinds: one per element of the shard
 };
 
 struct Push {
-  Writer writer = {};
+  WorkerId writer = {};
   std::vector<ShardUpdate> updates = {};
   std::vector<Operands> operands = {};
   std::uint64_t job_examples = 0;          ///< what schedules count
@@ -56,10 +57,10 @@ struct ShardValue {
   ShardId shard = 0;
   FetchOutcome outcome = FetchOutcome::kNotReady;
   std::uint64_t version = 0;
-  std::uint64_t included_sequence = 0;  ///< last sequence of the asking writer in the values
-  std::uint64_t persisted = 0;  ///< the asking writer's last sequence on the disks of all members
-  std::uint64_t epoch = 0;      ///< of the bucket
-  std::uint64_t examples = 0;   ///< as ShardAck::examples
+  Sequence included_sequence = 0;  ///< last sequence of the asking writer in the values
+  Sequence persisted = 0;  ///< the asking writer's last sequence on the disks of all replicas
+  ConfigurationVersion configuration_version = 0;  ///< of the bucket
+  std::uint64_t examples = 0;                      ///< as ShardAck::examples
   std::span<const float> values = {};
   std::shared_ptr<const void> owner = {};  ///< keeps `values` valid
 };

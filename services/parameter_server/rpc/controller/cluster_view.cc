@@ -50,10 +50,10 @@ void ClusterView::OnRejoined() {
   links_.controller.Send(message);
 }
 
-bool ClusterView::HasHeirs() const {
+bool ClusterView::HasSuccessors() const {
   const MutexLock lock(mutex_);
   return std::ranges::any_of(configurations_, [this](const Configuration& bucket) {
-    return bucket.primary == links_.core.self() && bucket.members.size() > 1;
+    return bucket.primary == links_.core.self() && bucket.replicas.size() > 1;
   });
 }
 
@@ -74,7 +74,7 @@ void ClusterView::Apply() {
 }
 
 void ClusterView::CountRoles() {
-  const Holder& self = links_.core.self();
+  const ServerId& self = links_.core.self();
   int primaries = 0;
   int secondaries = 0;
   int learners = 0;

@@ -37,7 +37,7 @@ class ClusterView {
   void OnRejoined();
 
   /// Whether others hold a bucket that this server is primary of, so that it can be handed over.
-  [[nodiscard]] bool HasHeirs() const;
+  [[nodiscard]] bool HasSuccessors() const;
 
  private:
   void Apply() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

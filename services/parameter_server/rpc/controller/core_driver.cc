@@ -36,7 +36,7 @@ void CoreDriver::Stop() {
   threads_.clear();
 }
 
-void CoreDriver::SendToPeer(const Holder& to, PeerMessage message) {
+void CoreDriver::SendToPeer(const ServerId& to, PeerMessage message) {
   links_.peers.Send(to, std::move(message));
 }
 

@@ -43,7 +43,7 @@ class CoreDriver final : public Driver {
   [[nodiscard]] std::vector<std::uint64_t> Turns() const;
 
   // Driver.
-  void SendToPeer(const Holder& to, PeerMessage message) override;
+  void SendToPeer(const ServerId& to, PeerMessage message) override;
   void Propose(const Proposal& proposal) override;
   void Report(const BucketReport& report) override;
   void WantApply() override;

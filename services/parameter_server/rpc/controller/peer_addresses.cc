@@ -8,10 +8,10 @@ namespace adamant::parameter_server {
 namespace {
 
 // Holders that records name.
-std::set<Holder> NamedIn(const protocol::Membership& membership) {
-  std::set<Holder> named;
-  for (const protocol::Bucket& bucket : membership.buckets) {
-    named.insert(bucket.members.begin(), bucket.members.end());
+std::set<ServerId> NamedIn(const protocol::Membership& membership) {
+  std::set<ServerId> named;
+  for (const protocol::Configuration& bucket : membership.buckets) {
+    named.insert(bucket.replicas.begin(), bucket.replicas.end());
     if (bucket.learner) {
       named.insert(*bucket.learner);
     }
@@ -22,7 +22,7 @@ std::set<Holder> NamedIn(const protocol::Membership& membership) {
 }  // namespace
 
 PeerAddresses PeersOf(const protocol::Membership& membership,
-                      const Holder& self,
+                      const ServerId& self,
                       const PeerAddresses& known) {
   PeerAddresses peers;
   std::set<std::uint32_t> slots;
@@ -32,11 +32,11 @@ PeerAddresses PeersOf(const protocol::Membership& membership,
       peers[{member.id.slot, member.incarnation}] = member.replication_address;
     }
   }
-  const std::set<Holder> named = NamedIn(membership);
-  for (const auto& [holder, address] : known) {
-    if (named.contains(holder) && !slots.contains(holder.slot) &&
-        std::ranges::find(membership.dead, holder) == membership.dead.end()) {
-      peers[holder] = address;
+  const std::set<ServerId> named = NamedIn(membership);
+  for (const auto& [server, address] : known) {
+    if (named.contains(server) && !slots.contains(server.slot) &&
+        std::ranges::find(membership.dead, server) == membership.dead.end()) {
+      peers[server] = address;
     }
   }
   peers.erase(self);

@@ -9,7 +9,7 @@ namespace adamant::parameter_server {
 /// listed any more may only be unable to reach the controller, so it is kept while a record names
 /// it, unless it is dead or another process has its slot.
 PeerAddresses PeersOf(const protocol::Membership& membership,
-                      const Holder& self,
+                      const ServerId& self,
                       const PeerAddresses& known);
 
 }  // namespace adamant::parameter_server

@@ -12,7 +12,7 @@ namespace adamant::parameter_server {
 struct ReplicationMetrics {
   explicit ReplicationMetrics(metrics::Registry& registry);
 
-  /// The phases of a take-over, if there was one.
+  /// The phases of a promotion, if there was one.
   void ObserveFailover(const protocol::BucketState& state) const;
 
   /// Of the buckets that this server is primary of.

@@ -15,7 +15,7 @@ bool DecodeUpdate(const v1::ShardUpdate& header,
     return false;
   }
   update = {.shard = header.shard(),
-            .bucket_epoch = header.bucket_epoch(),
+            .bucket_version = header.bucket_epoch(),
             .sequence = header.sequence(),
             .fetched_version = header.fetched_version(),
             .after_loss = header.after_loss(),
@@ -65,7 +65,7 @@ void EncodeValues(std::span<const ShardValue> values,
     out.set_version(value.version);
     out.set_included_sequence(value.included_sequence);
     out.set_elements(value.values.size());
-    out.set_epoch(value.epoch);
+    out.set_epoch(value.configuration_version);
     out.set_persisted(value.persisted);
     out.set_examples(value.examples);
     if (!value.values.empty()) {

@@ -8,7 +8,7 @@
 #include "services/common/base/status_macros.h"
 #include "services/common/codec/buckets.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
-#include "services/parameter_server/rpc/messages/parcel.h"
+#include "services/parameter_server/rpc/messages/message_batch.h"
 
 namespace adamant::parameter_server {
 namespace {
@@ -19,9 +19,9 @@ absl::Status Closed() {
   return absl::UnavailableError("the parameter server is starting or stopping");
 }
 
-std::string Describe(const Holder& holder) {
-  return "parameter server " + std::to_string(holder.slot) + ", incarnation " +
-         std::to_string(holder.incarnation);
+std::string Describe(const ServerId& server) {
+  return "parameter server " + std::to_string(server.slot) + ", incarnation " +
+         std::to_string(server.incarnation);
 }
 
 // Why the peer is refused; empty when it is not.
@@ -43,7 +43,7 @@ std::string Refusal(const v1::ReplicationHello& hello, const ParameterServer& co
 }
 
 // True when the peer was let in.
-absl::StatusOr<bool> Greet(CoreGate& gate, rpc::FrameStream& stream, Holder& from) {
+absl::StatusOr<bool> Greet(CoreGate& gate, rpc::FrameStream& stream, ServerId& from) {
   ADAMANT_ASSIGN_OR_RETURN(const rpc::IncomingFrame frame, stream.Read());
   v1::ReplicationHello hello;
   if (!hello.ParseFromArray(frame.header().data(), static_cast<int>(frame.header().size()))) {
@@ -64,7 +64,7 @@ absl::StatusOr<bool> Greet(CoreGate& gate, rpc::FrameStream& stream, Holder& fro
 
 absl::Status Receive(CoreGate& gate,
                      const PeerMetrics& metrics,
-                     const Holder& from,
+                     const ServerId& from,
                      rpc::IncomingFrame frame) {
   const CoreGate::Pass core = gate.Enter();
   if (!core) {
@@ -73,7 +73,7 @@ absl::Status Receive(CoreGate& gate,
   metrics.received_bytes.Increment(
       static_cast<double>(frame.header().size() + frame.payload_bytes()));
   ADAMANT_ASSIGN_OR_RETURN(std::vector<PeerMessage> messages,
-                           DecodeParcel(std::move(frame), {core->layout(), core->writers()}));
+                           DecodeMessageBatch(std::move(frame), {core->layout(), core->writers()}));
   for (PeerMessage& message : messages) {
     metrics.received[message.kind.index()].Increment();
     core->OnPeerMessage(from, std::move(message));
@@ -90,7 +90,7 @@ std::string JobOfDeliver(std::string_view header) {
 }
 
 absl::Status ServeDeliver(CoreGate& gate, const PeerMetrics& metrics, rpc::FrameStream& stream) {
-  Holder from;
+  ServerId from;
   ADAMANT_ASSIGN_OR_RETURN(const bool welcome, Greet(gate, stream, from));
   while (welcome) {
     auto frame = stream.Read();

@@ -11,8 +11,8 @@
 
 namespace adamant::parameter_server {
 
-/// Largest parcel taken: a push that is one entry, and its header.
-constexpr std::uint64_t kMaxParcelBytes = std::uint64_t{320} << 20;
+/// Largest message batch taken: a push that is one entry, and its header.
+constexpr std::uint64_t kMaxMessageBatchBytes = std::uint64_t{320} << 20;
 
 /// The job that a stream's first header is for; "0" of what is no hello.
 std::string JobOfDeliver(std::string_view header);

@@ -7,14 +7,14 @@
 #include "services/common/base/checksum.h"
 #include "services/common/base/log.h"
 #include "services/common/base/status_macros.h"
-#include "services/parameter_server/rpc/messages/parcel.h"
+#include "services/parameter_server/rpc/messages/message_batch.h"
 
 namespace adamant::parameter_server {
 namespace {
 
-// Large enough that what a parcel costs by itself does not matter, small enough that the receiver
-// works on one while the next is on its way.
-constexpr std::uint64_t kParcelBytes = std::uint64_t{4} << 20;
+// Large enough that what a message batch costs by itself does not matter, small enough that the
+// receiver works on one while the next is on its way.
+constexpr std::uint64_t kMessageBatchBytes = std::uint64_t{4} << 20;
 
 }  // namespace
 
@@ -107,12 +107,12 @@ absl::Status PeerStream::Greet(rpc::FrameStream& stream) const {
 void PeerStream::SendAll(rpc::FrameStream& stream) {
   std::vector<PeerMessage> messages = Take();
   while (!messages.empty()) {
-    rpc::OutgoingFrame parcel = EncodeParcel(messages);
-    std::uint64_t bytes = parcel.header.size();
-    for (const rpc::LentBytes& piece : parcel.payload) {
+    rpc::OutgoingFrame message_batch = EncodeMessageBatch(messages);
+    std::uint64_t bytes = message_batch.header.size();
+    for (const rpc::LentBytes& piece : message_batch.payload) {
       bytes += piece.bytes.size();
     }
-    if (!stream.Write(std::move(parcel)).ok()) {
+    if (!stream.Write(std::move(message_batch)).ok()) {
       return;  // the watcher learns why
     }
     metrics_.sent_bytes.Increment(static_cast<double>(bytes));
@@ -120,7 +120,7 @@ void PeerStream::SendAll(rpc::FrameStream& stream) {
   }
 }
 
-// What goes into the next parcel; nothing when the stream has ended.
+// What goes into the next message batch; nothing when the stream has ended.
 std::vector<PeerMessage> PeerStream::Take() {
   const MutexLock lock(mutex_);
   while (open_ && !stopped_ && queue_.empty()) {
@@ -128,9 +128,9 @@ std::vector<PeerMessage> PeerStream::Take() {
   }
   std::vector<PeerMessage> messages;
   std::uint64_t bytes = 0;
-  while (open_ && !stopped_ && !queue_.empty() && messages.size() < kMaxParcelMessages) {
+  while (open_ && !stopped_ && !queue_.empty() && messages.size() < kMaxMessageBatchMessages) {
     const std::uint64_t next = BytesOf(queue_.front());
-    if (!messages.empty() && bytes + next > kParcelBytes) {
+    if (!messages.empty() && bytes + next > kMessageBatchBytes) {
       break;
     }
     bytes += next;

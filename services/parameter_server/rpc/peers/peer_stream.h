@@ -18,7 +18,7 @@
 namespace adamant::parameter_server {
 
 /// One of the ways to a peer: keeps a stream of "/adamant.v1.Replication/Deliver" open, with pauses
-/// after failures, and sends in parcels what is queued while it is open.
+/// after failures, and sends in message batches what is queued while it is open.
 /// Threads: any. Starts two, which end with it.
 class PeerStream {
  public:

@@ -22,7 +22,7 @@ constexpr rpc::Liveness kLiveness{.connect = std::chrono::milliseconds(750),
                                   .ask_after = std::chrono::milliseconds(1000),
                                   .give_up_after = std::chrono::milliseconds(2000)};
 
-std::string Hello(std::uint64_t job_uid, const Holder& from, const Holder& to) {
+std::string Hello(std::uint64_t job_uid, const ServerId& from, const ServerId& to) {
   v1::ReplicationHello hello;
   hello.set_format_version(kFormatVersion);
   hello.set_job_uid(job_uid);
@@ -31,7 +31,7 @@ std::string Hello(std::uint64_t job_uid, const Holder& from, const Holder& to) {
   return hello.SerializeAsString();
 }
 
-std::string NameOf(const char* kind, const Holder& to) {
+std::string NameOf(const char* kind, const ServerId& to) {
   return std::string(kind) + " to parameter-server-" + std::to_string(to.slot) + "#" +
          std::to_string(to.incarnation);
 }
@@ -41,7 +41,7 @@ std::string NameOf(const char* kind, const Holder& to) {
 // Both ways to one peer.
 class Peers::Link {
  public:
-  Link(const Options& options, const Holder& to, std::string address, const PeerMetrics& metrics)
+  Link(const Options& options, const ServerId& to, std::string address, const PeerMetrics& metrics)
       : options_(options),
         to_(to),
         address_(std::move(address)),
@@ -82,7 +82,7 @@ class Peers::Link {
   }
 
   const Options& options_;
-  const Holder to_;
+  const ServerId to_;
   const std::string address_;
   std::atomic<bool> bulk_opened_ = false;  // once
   std::atomic<bool> control_opened_ = false;
@@ -109,14 +109,14 @@ void Peers::Set(const PeerAddresses& addresses) {
       ++link;
     }
   }
-  for (const auto& [holder, address] : addresses) {
-    if (!links_.contains(holder)) {
-      links_.emplace(holder, std::make_unique<Link>(options_, holder, address, metrics_));
+  for (const auto& [server, address] : addresses) {
+    if (!links_.contains(server)) {
+      links_.emplace(server, std::make_unique<Link>(options_, server, address, metrics_));
     }
   }
 }
 
-void Peers::Send(const Holder& to, PeerMessage message) {
+void Peers::Send(const ServerId& to, PeerMessage message) {
   const MutexLock lock(mutex_);
   if (const auto link = links_.find(to); link != links_.end()) {
     link->second->Send(std::move(message));

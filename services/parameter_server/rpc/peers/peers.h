@@ -16,7 +16,7 @@ namespace adamant::parameter_server {
 inline constexpr char kDeliverMethod[] = "/adamant.v1.Replication/Deliver";
 
 /// Where the other parameter servers listen for their peers.
-using PeerAddresses = std::map<Holder, std::string>;
+using PeerAddresses = std::map<ServerId, std::string>;
 
 /// The ways to all other parameter servers: to each one for bulk and one for control, so that no
 /// beacon waits behind a copy.
@@ -25,11 +25,11 @@ class Peers {
  public:
   struct Options {
     std::uint64_t job_uid = 0;
-    Holder self = {};
+    ServerId self = {};
 
     /// The ways to a peer are open, or one of them is open anew. Called on any thread, without a
     /// lock.
-    std::function<void(const Holder&)> on_connected;
+    std::function<void(const ServerId&)> on_connected;
   };
 
   /// `metrics` must outlive this.
@@ -39,8 +39,8 @@ class Peers {
   /// Opens ways to those that are new and closes those to peers that are not named any more.
   void Set(const PeerAddresses& addresses);
 
-  /// Queues a message; dropped when there is no open way to exactly this holder.
-  void Send(const Holder& to, PeerMessage message);
+  /// Queues a message; dropped when there is no open way to exactly this server.
+  void Send(const ServerId& to, PeerMessage message);
 
   /// Closes all ways. Idempotent.
   void Stop();
@@ -53,7 +53,7 @@ class Peers {
 
   // Guarded.
   Mutex mutex_;
-  std::map<Holder, std::unique_ptr<Link>> links_ ABSL_GUARDED_BY(mutex_);
+  std::map<ServerId, std::unique_ptr<Link>> links_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace adamant::parameter_server

@@ -73,7 +73,7 @@ void StorageLoop::Want() {
   changed_.NotifyOne();
 }
 
-void StorageLoop::Take(SnapshotRequest request) {
+void StorageLoop::Take(TakeSnapshot request) {
   const MutexLock lock(mutex_);
   work_.snapshots.push_back(std::move(request));
   changed_.NotifyOne();
@@ -144,7 +144,7 @@ StorageLoop::Work StorageLoop::Next(ParameterServer& core, const Clock& clock) {
 
 absl::Status StorageLoop::Do(const Work& work, ParameterServer& core, const Clock& clock) {
   ADAMANT_RETURN_IF_ERROR(core.DoStorage());
-  for (const SnapshotRequest& snapshot : work.snapshots) {
+  for (const TakeSnapshot& snapshot : work.snapshots) {
     ADAMANT_RETURN_IF_ERROR(TakeOne(snapshot, core));
   }
   if (core.ScrubDueAt() <= clock.Now()) {
@@ -167,7 +167,7 @@ void StorageLoop::CountScrubbed(const ParameterServer& core) {
   }
 }
 
-absl::Status StorageLoop::TakeOne(const SnapshotRequest& request, ParameterServer& core) {
+absl::Status StorageLoop::TakeOne(const TakeSnapshot& request, ParameterServer& core) {
   const auto start = steady_clock::now();
   const auto taken = core.TakeSnapshot(request);
   if (absl::IsDataLoss(taken.status())) {

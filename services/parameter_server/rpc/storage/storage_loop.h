@@ -35,7 +35,7 @@ class StorageLoop {
   /// The core has something to do, or something has become due earlier.
   void Want();
 
-  void Take(SnapshotRequest request);
+  void Take(TakeSnapshot request);
 
   /// The store has begun or ended a call: what the thread does goes on.
   void GoOn() { turns_.fetch_add(2, std::memory_order_relaxed); }
@@ -49,7 +49,7 @@ class StorageLoop {
  private:
   struct Work {
     bool stop = false;
-    std::deque<SnapshotRequest> snapshots = {};
+    std::deque<TakeSnapshot> snapshots = {};
   };
 
   absl::Status Run(ParameterServer& core,
@@ -59,7 +59,7 @@ class StorageLoop {
   bool StopsWithin(Clock::Duration time);
   Work Next(ParameterServer& core, const Clock& clock);
   absl::Status Do(const Work& work, ParameterServer& core, const Clock& clock);
-  absl::Status TakeOne(const SnapshotRequest& request, ParameterServer& core);
+  absl::Status TakeOne(const TakeSnapshot& request, ParameterServer& core);
   absl::Status Flush(ParameterServer& core);
   void CountScrubbed(const ParameterServer& core);
   void LogAlarm(const ParameterServer& core);

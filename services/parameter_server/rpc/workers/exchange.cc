@@ -62,7 +62,7 @@ class Exchange {
   const std::shared_ptr<Replies> replies_;  // shared with pushes that the core may never answer
   bool greeted_ = false;
   bool refused_ = false;
-  std::optional<Writer> writer_;  // none: only fetches
+  std::optional<WorkerId> writer_;  // none: only fetches
 };
 
 absl::Status Closed() {
@@ -221,7 +221,8 @@ absl::Status Exchange::HandleFetch(const v1::Fetch& fetch,
   // Without a pass: the pushes may never be answered, and must not keep the server from stopping.
   std::vector<ShardId> unanswered;
   if (fetch.snapshot() == 0) {
-    unanswered = replies_->AwaitPushesTo(std::vector(fetch.shards().begin(), fetch.shards().end()));
+    unanswered =
+        replies_->AwaitPushesTo(std::vector<ShardId>(fetch.shards().begin(), fetch.shards().end()));
   }
   const CoreGate::Pass core = gate_.Enter();
   if (!core) {
@@ -242,7 +243,9 @@ absl::Status Exchange::HandleFetch(const v1::Fetch& fetch,
                            core->Fetch(writer_ ? &*writer_ : nullptr, shards, fetch.snapshot()));
   for (ShardValue& value : values) {
     if (std::ranges::binary_search(unanswered, value.shard)) {
-      value = {.shard = value.shard, .outcome = FetchOutcome::kNotReady, .epoch = value.epoch};
+      value = {.shard = value.shard,
+               .outcome = FetchOutcome::kNotReady,
+               .configuration_version = value.configuration_version};
     }
   }
   metrics_.fetch_bytes.Increment(static_cast<double>(bytes));

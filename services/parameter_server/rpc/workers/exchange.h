@@ -19,7 +19,7 @@ std::string JobOfExchange(std::string_view header);
 
 /// Serves one stream of "/adamant.v1.ParameterServer/Exchange" until it ends. Requests are taken in
 /// the order in which they come; a push is answered when it is settled, so that one which waits for
-/// a bucket's members holds no other push up, but a fetch comes after the pushes before it, to
+/// a bucket's replicas holds no other push up, but a fetch comes after the pushes before it, to
 /// these shards, or says after a while that they are not ready. Without answers may be pushes of
 /// kMaxExchangeBytes; the next ones wait. A push stays in the memory that it was received in, for
 /// as long as the core needs it.

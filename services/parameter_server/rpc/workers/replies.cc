@@ -14,7 +14,7 @@ namespace {
 constexpr std::chrono::milliseconds kAskInterval{100};
 
 // Far longer than a push takes while all copies are there, much shorter than until one is dropped.
-constexpr std::chrono::milliseconds kFetchPatience{500};
+constexpr std::chrono::milliseconds kFetchTimeout{500};
 
 }  // namespace
 
@@ -81,7 +81,7 @@ bool Replies::AwaitAll(const GiveUp& give_up) {
 std::vector<ShardId> Replies::AwaitPushesTo(std::span<const ShardId> shards) {
   std::vector<ShardId> among(shards.begin(), shards.end());
   std::ranges::sort(among);
-  const auto deadline = std::chrono::steady_clock::now() + kFetchPatience;
+  const auto deadline = std::chrono::steady_clock::now() + kFetchTimeout;
   const MutexLock lock(mutex_);
   std::vector<ShardId> unanswered = Unanswered(among);
   for (auto now = std::chrono::steady_clock::now(); !unanswered.empty() && now < deadline;

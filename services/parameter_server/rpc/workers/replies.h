@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/common/base/mutex.h"
 #include "services/common/rpc/frame.h"
 #include "services/common/tensor/shard_layout.h"

@@ -6,9 +6,10 @@ namespace adamant::worker {
 
 ClusterMap ClusterMapOf(const protocol::Membership& view) {
   ClusterMap map{.version = view.version, .buckets = {}, .part_owners = view.part_owner};
-  for (const protocol::Bucket& bucket : view.buckets) {
-    map.buckets.push_back(
-        {.epoch = bucket.epoch, .generation = bucket.generation, .primary = bucket.primary.slot});
+  for (const protocol::Configuration& bucket : view.buckets) {
+    map.buckets.push_back({.version = bucket.version,
+                           .generation = bucket.generation,
+                           .primary = bucket.primary.slot});
   }
   map.workers = static_cast<std::uint32_t>(
       std::ranges::count(view.members, protocol::Role::kWorker, [](const protocol::Member& member) {

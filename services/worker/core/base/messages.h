@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/common/optimiser/optimiser.h"
 #include "services/common/protocol/control.h"
 #include "services/common/protocol/updates.h"
@@ -25,7 +26,8 @@ using ServerSlot = std::uint32_t;
 // --- Where buckets and parts live
 
 struct BucketRecord {
-  std::uint64_t epoch = 0;       ///< rises with every change of the servers that hold the bucket
+  ConfigurationVersion version =
+      0;                         ///< rises with every change of the servers that hold the bucket
   std::uint64_t generation = 0;  ///< rises when all of them were lost and it came back from disk
   ServerSlot primary = 0;
 };
@@ -43,16 +45,12 @@ ClusterMap ClusterMapOf(const protocol::Membership& view);
 
 // --- Parameter servers
 
-/// Every push carries every trained shard, so one number is the sequence of a push in all of them:
-/// 1, 2, 3, …
-using Sequence = std::uint64_t;
-
 /// Names a fetch of this worker; rising, from 1.
 using FetchId = std::uint64_t;
 
 struct ShardUpdate {
   ShardId shard = 0;
-  std::uint64_t bucket_epoch = 0;
+  ConfigurationVersion bucket_version = 0;
   std::uint64_t fetched_version = 0;
   bool after_loss = false;
 };
@@ -85,9 +83,9 @@ struct FetchedShard {
   FetchOutcome outcome = FetchOutcome::kFound;
   std::uint64_t version = 0;
   Sequence included_sequence = 0;
-  Sequence persisted = 0;      ///< last of this worker's that is on the server's disk
-  std::uint64_t epoch = 0;     ///< of the bucket
-  std::uint64_t examples = 0;  ///< as ShardAck::examples
+  Sequence persisted = 0;  ///< last of this worker's that is on the server's disk
+  ConfigurationVersion configuration_version = 0;  ///< of the bucket
+  std::uint64_t examples = 0;                      ///< as ShardAck::examples
 };
 
 struct FetchReply {

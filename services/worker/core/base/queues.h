@@ -14,16 +14,16 @@ namespace adamant::worker {
 /// Wakes threads that wait for one of several things to change. Read before looking at them, then
 /// Wait with what was read: a ring between the two is not missed.
 /// Threads: any. Lock-free; a ring that nobody waits for makes no system call.
-class Bell {
+class Notifier {
  public:
   [[nodiscard]] std::uint32_t Read() const { return rings_.load(std::memory_order_acquire); }
 
-  void Ring() {
+  void Notify() {
     rings_.fetch_add(1, std::memory_order_acq_rel);
     rings_.notify_all();
   }
 
-  /// Returns when the bell has rung since Read returned `seen`.
+  /// Returns when the notifier has rung since Read returned `seen`.
   void Wait(std::uint32_t seen) const { rings_.wait(seen, std::memory_order_acquire); }
 
  private:

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "services/common/base/ids.h"
 #include "services/common/model/model.h"
 #include "services/common/optimiser/optimiser.h"
 #include "services/common/tensor/shard_layout.h"

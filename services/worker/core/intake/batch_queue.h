@@ -15,7 +15,7 @@ namespace adamant::worker {
 struct Batch {
   Lease lease;
   std::uint32_t examples = 0;
-  std::uint64_t job_examples = 0;    ///< acknowledged when it was dealt
+  std::uint64_t job_examples = 0;    ///< acknowledged when it was dispatched
   std::uint64_t ahead_examples = 0;  ///< under way then, before it, and half its own
   std::uint64_t snapshot = 0;        ///< kEvaluate
   std::vector<std::uint8_t> pixels;  ///< room for a full batch: [examples, channels, height, width]
@@ -26,7 +26,7 @@ struct Batch {
 };
 
 /// Batches between those who receive them and the training threads, in a fixed number of slots.
-/// Threads: any. Lock-free; waiting is the caller's (Bell).
+/// Threads: any. Lock-free; waiting is the caller's (Notifier).
 class BatchQueue {
  public:
   BatchQueue(std::size_t slots, std::size_t batch_size, std::size_t example_bytes);

@@ -20,10 +20,10 @@ BatchFormat FormatOf(const model::Graph& graph, std::size_t batch_size) {
 
 }  // namespace
 
-Intake::Intake(const WorkerOptions& options, const model::Graph& graph, Bell& ready_bell)
+Intake::Intake(const WorkerOptions& options, const model::Graph& graph, Notifier& ready_notifier)
     : format_(FormatOf(graph, options.batch_size)),
       window_(options.threads * (2 * options.push_every + options.prefetch)),
-      ready_bell_(ready_bell),
+      ready_notifier_(ready_notifier),
       batches_(
           options.threads * (options.prefetch + 1), options.batch_size, format_.example_bytes) {}
 
@@ -45,29 +45,29 @@ absl::Status Intake::SetNormalisation(const Normalisation& normalisation) {
 
 void Intake::Put(Batch* batch) {
   batches_.Put(batch);
-  ready_bell_.Ring();
+  ready_notifier_.Notify();
 }
 
 void Intake::SetDrained(bool drained) {
   drained_.store(drained, std::memory_order_release);
   if (drained) {
-    ready_bell_.Ring();
+    ready_notifier_.Notify();
   }
 }
 
 void Intake::Recycle(Batch* batch) {
   batches_.Recycle(batch);
-  slot_bell_.Ring();
+  slot_notifier_.Notify();
 }
 
 void Intake::OnDataServer(ServerSlot server, bool connected) {
   connected ? work_.OnConnected(server) : work_.OnDisconnected(server);
 }
 
-void Intake::OnEpochClosed(std::uint64_t epoch) {
-  closed_epoch_.store(std::max(closed_epoch_.load(), epoch), std::memory_order_release);
+void Intake::OnEpochClosed(DataEpoch epoch) {
+  closed_epoch_.store(std::max<DataEpoch>(closed_epoch_.load(), epoch), std::memory_order_release);
   work_.OnEpochClosed(epoch);
-  ready_bell_.Ring();
+  ready_notifier_.Notify();
 }
 
 void Intake::HandBackQueued() {

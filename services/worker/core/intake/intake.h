@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/common/base/mutex.h"
 #include "services/common/model/model.h"
 #include "services/worker/core/base/messages.h"
@@ -29,20 +30,19 @@ struct BatchFormat {
 };
 
 /// The batches of a worker, on one path: received into a slot, taken by a training thread, pushed
-/// or evaluated, acknowledged to who dealt them, answered. However pushes travel, their batches are
-/// acknowledged here.
-/// Threads: as named. "The loop": one at a time, beside all others. What others call is lock-free,
-/// but for SetNormalisation.
+/// or evaluated, acknowledged to who dispatched them, answered. However pushes travel, their
+/// batches are acknowledged here. Threads: as named. "The loop": one at a time, beside all others.
+/// What others call is lock-free, but for SetNormalisation.
 class Intake {
  public:
   using Message = WorkTracker::Message;
 
-  /// `ready_bell` is rung when a training thread may find something to take; must outlive this.
-  Intake(const WorkerOptions& options, const model::Graph& graph, Bell& ready_bell);
+  /// `ready_notifier` is rung when a training thread may find something to take; must outlive this.
+  Intake(const WorkerOptions& options, const model::Graph& graph, Notifier& ready_notifier);
 
   [[nodiscard]] const BatchFormat& format() const { return format_; }
 
-  /// Batches that each data server may have dealt to this worker at a time.
+  /// Batches that each data server may have dispatched to this worker at a time.
   [[nodiscard]] std::size_t window() const { return window_; }
 
   // --- Who receives batches
@@ -55,7 +55,7 @@ class Intake {
   Batch* TakeSlot() { return batches_.TakeFree(); }
 
   /// Rung when a slot is free again, or none is to be waited for.
-  Bell& slot_bell() { return slot_bell_; }
+  Notifier& slot_notifier() { return slot_notifier_; }
 
   /// No slot is to be waited for; a batch that finds none is let go (OnNoSlot).
   [[nodiscard]] bool settling() const { return settling_.active(); }
@@ -63,7 +63,7 @@ class Intake {
   /// Queues a filled slot.
   void Put(Batch* batch);
 
-  /// Whether no data server has more to deal for now: once all that was dealt is queued.
+  /// Whether no data server has more to dispatch for now: once all that was dispatched is queued.
   void SetDrained(bool drained);
 
   // --- Training threads
@@ -78,7 +78,7 @@ class Intake {
   [[nodiscard]] bool drained() const { return drained_.load(std::memory_order_acquire); }
 
   /// Whether the epoch of a training batch is closed: it is not to be trained.
-  [[nodiscard]] bool Closed(std::uint64_t epoch) const {
+  [[nodiscard]] bool Closed(DataEpoch epoch) const {
     return epoch <= closed_epoch_.load(std::memory_order_acquire);
   }
 
@@ -94,10 +94,10 @@ class Intake {
   void OnAcknowledged(const std::vector<Lease>& leases) { work_.OnAcknowledged(leases); }
 
   /// Training batches of epochs up to this one are void.
-  void OnEpochClosed(std::uint64_t epoch);
+  void OnEpochClosed(DataEpoch epoch);
 
   /// There was no slot for this batch, while settling. It is handed back when that is over: before,
-  /// it would be dealt again and again.
+  /// it would be dispatched again and again.
   void OnNoSlot(const Lease& lease) { settling_.OnNoSlot(lease); }
 
   // --- The loop: what becomes of batches that were taken
@@ -142,19 +142,19 @@ class Intake {
  private:
   const BatchFormat format_;
   const std::size_t window_;
-  Bell& ready_bell_;
+  Notifier& ready_notifier_;
 
   Mutex mutex_;
   Normalisation normalisation_ ABSL_GUARDED_BY(mutex_);  // set once, before the first batch
 
   BatchQueue batches_;
-  Bell slot_bell_;
+  Notifier slot_notifier_;
   std::atomic<bool> drained_{false};
   std::atomic<std::uint64_t> closed_epoch_{0};
 
   // Of the loop.
   WorkTracker work_;
-  Settling settling_{slot_bell_};
+  Settling settling_{slot_notifier_};
 };
 
 }  // namespace adamant::worker

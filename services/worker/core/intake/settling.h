@@ -14,8 +14,8 @@ namespace adamant::worker {
 /// active on any, the others one at a time.
 class Settling {
  public:
-  /// `slot_bell` is rung when no slot is waited for any more; must outlive this.
-  explicit Settling(Bell& slot_bell) : slot_bell_(slot_bell) {}
+  /// `slot_notifier` is rung when no slot is waited for any more; must outlive this.
+  explicit Settling(Notifier& slot_notifier) : slot_notifier_(slot_notifier) {}
 
   [[nodiscard]] bool active() const { return active_.load(std::memory_order_acquire); }
 
@@ -23,11 +23,11 @@ class Settling {
   void OnNoSlot(const Lease& lease) { no_slot_.push_back(lease); }
 
   /// `due`: whether pushes are held and not all are counted yet. Returns the batches to hand back:
-  /// all, once it is over; before, they would be dealt again and again.
+  /// all, once it is over; before, they would be dispatched again and again.
   std::vector<Lease> Update(bool due) {
     if (due) {
       if (!active_.exchange(true, std::memory_order_acq_rel)) {
-        slot_bell_.Ring();
+        slot_notifier_.Notify();
       }
       return {};
     }
@@ -36,7 +36,7 @@ class Settling {
   }
 
  private:
-  Bell& slot_bell_;
+  Notifier& slot_notifier_;
   std::atomic<bool> active_{false};
   std::vector<Lease> no_slot_;
 };

@@ -74,7 +74,7 @@ void WorkTracker::OnAcknowledged(const std::vector<Lease>& leases) {
   }
 }
 
-void WorkTracker::OnEpochClosed(std::uint64_t epoch) {
+void WorkTracker::OnEpochClosed(DataEpoch epoch) {
   closed_epoch_ = std::max(closed_epoch_, epoch);
   std::erase_if(unanswered_, [&](const auto& entry) { return Void(entry.first); });
   std::erase_if(to_hand_back_, [&](const Lease& lease) { return Void(lease); });
@@ -85,7 +85,7 @@ bool WorkTracker::Void(const Lease& lease) const {
 }
 
 std::optional<ServerSlot> WorkTracker::OwnerOf(const Lease& lease) const {
-  // Validation batches are all dealt by the owner of part 0.
+  // Validation batches are all dispatched by the owner of part 0.
   const std::uint32_t part = lease.batch.kind == WorkKind::kEvaluate ? 0 : lease.batch.part;
   if (part >= map_.part_owners.size()) {
     return std::nullopt;
@@ -136,8 +136,8 @@ std::vector<WorkTracker::Message> WorkTracker::Poll(Clock::TimePoint now) {
   return std::exchange(outbox_, {});
 }
 
-// To all data servers: a part that has just changed hands may be dealt by one that the map does not
-// name yet, and what a server did not grant means nothing to it.
+// To all data servers: a part that has just changed hands may be dispatched by one that the map
+// does not name yet, and what a server did not grant means nothing to it.
 void WorkTracker::PollHandBacks() {
   std::vector<Lease> leases;
   std::erase_if(to_hand_back_, [&](const Lease& lease) {

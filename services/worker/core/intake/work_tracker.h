@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/worker/core/base/messages.h"
 
 namespace adamant::worker {
 
 /// Which batches wait for which push, and which results for the data servers' answer. A batch is
 /// acknowledged only when the push that contains it is retired; a result is kept, and repeated to
-/// whoever deals its part, until it is answered or its epoch is closed.
+/// whoever dispatches its part, until it is answered or its epoch is closed.
 ///
 /// Use: after any call, send what Poll returns, then call Poll again at NextPoll.
 /// Threads: one at a time.
@@ -49,7 +50,7 @@ class WorkTracker {
   void OnAcknowledged(const std::vector<Lease>& leases);
 
   /// Training leases of epochs up to this one are void.
-  void OnEpochClosed(std::uint64_t epoch);
+  void OnEpochClosed(DataEpoch epoch);
 
   // --- What follows
 
@@ -79,7 +80,7 @@ class WorkTracker {
 
   ClusterMap map_;
   std::vector<bool> connected_;  // by server
-  std::uint64_t closed_epoch_ = 0;
+  DataEpoch closed_epoch_ = 0;
   std::map<Sequence, std::vector<LeaseResult>> in_push_;
   std::map<Lease, Sent> unanswered_;
   std::vector<Lease> to_hand_back_;

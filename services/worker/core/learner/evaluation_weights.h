@@ -10,7 +10,7 @@
 namespace adamant::worker {
 
 /// The values of one snapshot, for evaluation: written by the exchange loop while no thread reads.
-/// Threads: as named. Lock-free; waiting is the caller's (Bell).
+/// Threads: as named. Lock-free; waiting is the caller's (Notifier).
 class EvaluationWeights {
  public:
   explicit EvaluationWeights(std::size_t elements) : values_(elements) {}

@@ -6,9 +6,8 @@
 namespace adamant::worker {
 
 /// The steps of all training threads, and after which of them a fetch point is met: by the thread
-/// that took the step, which applies what was fetched and asks for the next fetch. Points are dealt
-/// with in their order.
-/// Threads: any; Drop while all training threads wait. Lock-free.
+/// that took the step, which applies what was fetched and asks for the next fetch. Points are
+/// dispatched with in their order. Threads: any; Drop while all training threads wait. Lock-free.
 class FetchPoints {
  public:
   /// `first`: steps to the first point; 0: there is none, ever.

@@ -17,7 +17,7 @@ namespace adamant::worker {
 ///
 /// While the loop holds the slot, or the slot is Idle or Requested, no thread applies, and the loop
 /// may retire and sum accumulators.
-/// Threads: as named. Lock-free; waiting is the caller's (Bell).
+/// Threads: as named. Lock-free; waiting is the caller's (Notifier).
 class FetchSlot {
  public:
   explicit FetchSlot(std::size_t elements) : values_(elements) {}

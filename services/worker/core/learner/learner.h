@@ -52,7 +52,7 @@ class Learner {
   // --- Both sides
 
   /// Rung when a training thread that waits may have something to do.
-  Bell& bell() { return bell_; }
+  Notifier& notifier() { return notifier_; }
   void WakeLoop() const { wake_loop_(); }
 
   /// Updates out.
@@ -128,7 +128,7 @@ class Learner {
   DeadUnitBoard dead_units_;  // as the threads sample them
   std::vector<std::unique_ptr<ThreadChannel>> channels_;
 
-  Bell bell_;
+  Notifier notifier_;
   Commands commands_;
   SharedGuidance guidance_;
   FetchPoints fetch_points_;

@@ -50,7 +50,7 @@ struct ThreadStatistics {
 };
 
 /// Between one training thread and the exchange loop: events one way, emptied accumulators the
-/// other. Threads: as named, one each. Wait-free; waiting is the caller's (Bell).
+/// other. Threads: as named, one each. Wait-free; waiting is the caller's (Notifier).
 class ThreadChannel {
  public:
   /// Pushes in flight + 2: docs/design/0007-updates.md.

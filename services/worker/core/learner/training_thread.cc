@@ -58,7 +58,7 @@ absl::StatusOr<std::unique_ptr<TrainingThread>> TrainingThread::Create(Learner& 
 
 void TrainingThread::Run() {
   for (;;) {
-    const std::uint32_t seen = learner_.bell().Read();
+    const std::uint32_t seen = learner_.notifier().Read();
     AddTo(channel_.statistics().turns, std::uint64_t{1});
     const Progress progress = Advance();
     AddTo(channel_.statistics().turns, std::uint64_t{1});
@@ -67,7 +67,7 @@ void TrainingThread::Run() {
     }
     if (progress == Progress::kBlocked) {
       const auto begin = clock_.Now();
-      learner_.bell().Wait(seen);
+      learner_.notifier().Wait(seen);
       const auto waited =
           std::chrono::duration_cast<std::chrono::nanoseconds>(clock_.Now() - begin);
       AddTo(channel_.statistics().wait_nanoseconds[waits_for_],
@@ -143,7 +143,7 @@ bool TrainingThread::ApplyIfReady() {
   ApplyFetch();
   Emit({.kind = ThreadEvent::Kind::kApplied, .generation = learner_.fetched()});
   learner_.fetch().EndApply();
-  learner_.bell().Ring();
+  learner_.notifier().Notify();
   return true;
 }
 
@@ -164,7 +164,7 @@ bool TrainingThread::MeetFetchPoint() {
   learner_.fetch().Request();
   Emit({.kind = ThreadEvent::Kind::kFetch});
   learner_.fetch_points().Pass(std::exchange(fetch_point_, 0));
-  learner_.bell().Ring();
+  learner_.notifier().Notify();
   return true;
 }
 

@@ -29,11 +29,11 @@ class TrainingThread {
 
   enum class Progress {
     kWorked,
-    kBlocked,  ///< until the bell rings
+    kBlocked,  ///< until the notifier rings
     kStopped,  ///< for good
   };
 
-  /// Does the next thing: a step, an evaluation, a hand-over, a fetch, or what a command asks.
+  /// Does the next thing: a step, an evaluation, a transfer, a fetch, or what a command asks.
   Progress Advance();
 
   /// Advances until stopped.

@@ -71,21 +71,21 @@ absl::Status Synchroniser::OnPushReply(const PushReply& reply, Clock::TimePoint 
   return pushes_.OnReply(reply, now);
 }
 
-void Synchroniser::Flush(std::uint64_t epoch) {
+void Synchroniser::Flush(DataEpoch epoch) {
   flush_.Begin(epoch);
-  hold_.ReleaseAny();
+  pause_.ReleaseAny();
   ring_ = true;
 }
 
 void Synchroniser::Stop() {
   learner_.commands().Stop();
-  hold_.ReleaseAny();
+  pause_.ReleaseAny();
   ring_ = true;
 }
 
 absl::Status Synchroniser::Advance(Clock::TimePoint now) {
-  hold_.Advance(now);
-  intake_.Settle(hold_.due());
+  pause_.Advance(now);
+  intake_.Settle(pause_.due());
   ADAMANT_RETURN_IF_ERROR(Retire(now));
   store_.Tidy();
   TakeEvents(now);
@@ -101,7 +101,7 @@ absl::Status Synchroniser::Advance(Clock::TimePoint now) {
   PollServers(now);
   ring_ = store_.TakeRecycled() || ring_;
   if (std::exchange(ring_, false)) {
-    learner_.bell().Ring();
+    learner_.notifier().Notify();
   }
   return absl::OkStatus();
 }
@@ -124,7 +124,7 @@ std::vector<Synchroniser::Message> Synchroniser::TakeMessages() {
 
 std::optional<Clock::TimePoint> Synchroniser::NextAdvance() const {
   std::optional<Clock::TimePoint> next = pushes_.NextPoll();
-  for (const auto& other : {fetches_.NextPoll(), intake_.NextPoll(), hold_.NextAdvance()}) {
+  for (const auto& other : {fetches_.NextPoll(), intake_.NextPoll(), pause_.NextAdvance()}) {
     if (other.has_value()) {
       next = next.has_value() ? std::min(*next, *other) : other;
     }
@@ -199,7 +199,7 @@ void Synchroniser::OnEvent(const ThreadEvent& event, std::size_t thread, Clock::
 // --- Pushes
 
 absl::Status Synchroniser::StartPushes(Clock::TimePoint now) {
-  while (!hold_.active() && pushes_.CanPush()) {
+  while (!pause_.active() && pushes_.CanPush()) {
     std::optional<GatheredPush> push = gatherer_.Gather();
     if (!push.has_value()) {
       return absl::OkStatus();
@@ -350,11 +350,11 @@ void Synchroniser::FinishRenewal() {
   ring_ = true;
 }
 
-void Synchroniser::WantSnapshot(std::uint64_t epoch, std::uint64_t snapshot) {
+void Synchroniser::WantSnapshot(DataEpoch epoch, std::uint64_t snapshot) {
   ring_ = evaluation_.Want(epoch, snapshot) || ring_;
 }
 
-void Synchroniser::OnEpochBegun(std::uint64_t epoch) {
+void Synchroniser::OnEpochBegun(DataEpoch epoch) {
   ring_ = evaluation_.OnEpochBegun(epoch) || ring_;
 }
 
@@ -368,16 +368,16 @@ std::optional<std::uint64_t> Synchroniser::TakeFlushed() {
   return flush_.Take();
 }
 
-std::optional<HeldPushes> Synchroniser::TakeHeld() {
+std::optional<PausedPushes> Synchroniser::TakePaused() {
   if (!pushes_.Idle() || !retiring_.empty() || !intake_.Counted()) {
     return std::nullopt;
   }
-  const auto checkpoint = hold_.TakeDue();
+  const auto checkpoint = pause_.TakeDue();
   if (!checkpoint.has_value()) {
     return std::nullopt;
   }
-  ADAMANT_FAILPOINT("push/held");
-  return HeldPushes{.checkpoint = *checkpoint, .sequence = pushes_.last_sequence()};
+  ADAMANT_FAILPOINT("push/paused");
+  return PausedPushes{.checkpoint = *checkpoint, .sequence = pushes_.last_sequence()};
 }
 
 bool Synchroniser::Stopped() const {
@@ -390,7 +390,7 @@ SynchroniserStatistics Synchroniser::statistics() const {
   statistics.updates_lost = pushes_.lost_updates();
   statistics.updates_resent = pushes_.resent_updates();
   statistics.retained_bytes = store_.retained_bytes();
-  statistics.held = hold_.held();
+  statistics.held = pause_.held();
   statistics.gap_batches = asynchrony_.gap_batches();
   statistics.correction = asynchrony_.guidance().correction;
   statistics.gain = asynchrony_.gain();

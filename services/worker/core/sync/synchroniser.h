@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/worker/core/base/messages.h"
 #include "services/worker/core/intake/intake.h"
 #include "services/worker/core/learner/learner.h"
@@ -21,7 +22,7 @@
 #include "services/worker/core/sync/fetches/weight_fetch.h"
 #include "services/worker/core/sync/pushes/epoch_flush.h"
 #include "services/worker/core/sync/pushes/push_gatherer.h"
-#include "services/worker/core/sync/pushes/push_hold.h"
+#include "services/worker/core/sync/pushes/push_pause.h"
 #include "services/worker/core/sync/pushes/push_payload.h"
 #include "services/worker/core/sync/pushes/push_store.h"
 #include "services/worker/core/sync/pushes/push_tracker.h"
@@ -56,7 +57,7 @@ struct SynchroniserStatistics {
 };
 
 /// Pushes are held for a checkpoint: all up to `sequence` are acknowledged and counted.
-struct HeldPushes {
+struct PausedPushes {
   std::uint64_t checkpoint = 0;
   Sequence sequence = 0;
 };
@@ -88,21 +89,21 @@ class Synchroniser {
   absl::Status OnFetchReply(const FetchReply& reply, const ReadValues& read, Clock::TimePoint now);
 
   /// Batches that name this snapshot, of the end of `epoch`, are queued or will be.
-  void WantSnapshot(std::uint64_t epoch, std::uint64_t snapshot);
+  void WantSnapshot(DataEpoch epoch, std::uint64_t snapshot);
 
-  /// Training batches of this epoch are dealt: every evaluation of those before is over, and a
+  /// Training batches of this epoch are dispatched: every evaluation of those before is over, and a
   /// batch of one that is still here is handed back.
-  void OnEpochBegun(std::uint64_t epoch);
+  void OnEpochBegun(DataEpoch epoch);
 
   // --- What the controller wants
 
   /// Everything of epochs up to this one is to be pushed or dropped; TakeFlushed says when it is.
-  void Flush(std::uint64_t epoch);
+  void Flush(DataEpoch epoch);
 
-  /// No push is to start until the release (PushHold); TakeHeld says when all is at rest. A flush
-  /// and a stop end it.
-  void Hold(std::uint64_t checkpoint, Clock::TimePoint now) { hold_.Begin(checkpoint, now); }
-  void ReleaseHold(std::uint64_t checkpoint) { hold_.Release(checkpoint); }
+  /// No push is to start until the release (PushPause); TakePaused says when all is at rest. A
+  /// flush and a stop end it.
+  void Pause(std::uint64_t checkpoint, Clock::TimePoint now) { pause_.Begin(checkpoint, now); }
+  void ReleaseHold(std::uint64_t checkpoint) { pause_.Release(checkpoint); }
 
   /// The threads are to stop, and what they did is to be handed over; Stopped says when it is.
   void Stop();
@@ -129,7 +130,7 @@ class Synchroniser {
   std::optional<std::uint64_t> TakeFlushed();
 
   /// The answer to a Hold, once for each.
-  std::optional<HeldPushes> TakeHeld();
+  std::optional<PausedPushes> TakePaused();
   [[nodiscard]] bool Stopped() const;
 
   [[nodiscard]] SynchroniserStatistics statistics() const;
@@ -159,7 +160,7 @@ class Synchroniser {
   PushTracker pushes_;
   FetchTracker fetches_;
   PushStore store_;
-  PushHold hold_;
+  PushPause pause_;
   Asynchrony asynchrony_;
   WeightGrowth weight_growth_;
   PushGatherer gatherer_;

@@ -25,7 +25,7 @@ struct DataServerHandlers {
 };
 
 /// A link to every data server of the job, on which the worker has introduced itself; batches that
-/// they deal go to the intake.
+/// they dispatch go to the intake.
 /// Threads: one at a time.
 class DataServerLinks {
  public:

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/common/protocol/control.h"
 #include "services/worker/core/base/messages.h"
 
@@ -16,7 +17,7 @@ namespace adamant::worker {
 struct ServerPlace {
   ServerSlot slot = 0;
   std::string address;  ///< host:port
-  std::uint64_t incarnation = 0;
+  Incarnation incarnation = 0;
 
   friend bool operator==(const ServerPlace&, const ServerPlace&) = default;
 };

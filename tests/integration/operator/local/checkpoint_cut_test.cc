@@ -172,7 +172,7 @@ void RestoreFrom(const storage::KvStore& disk,
   rig.RestoreAll(0, snapshot);
 }
 
-ps::Push PushOf(const ps::Entry& entry, std::uint64_t epoch) {
+ps::Push PushOf(const ps::Entry& entry, ConfigurationVersion version) {
   ps::Push push{.writer = entry.updates[0].writer,
                 .updates = {},
                 .operands = {},
@@ -180,7 +180,7 @@ ps::Push PushOf(const ps::Entry& entry, std::uint64_t epoch) {
                 .owner = entry.owner};
   for (const ps::LoggedUpdate& update : entry.updates) {
     push.updates.push_back({.shard = update.shard,
-                            .bucket_epoch = epoch,
+                            .bucket_version = version,
                             .sequence = update.sequence,
                             .kind = update.kind,
                             .values = update.values});
@@ -202,7 +202,7 @@ std::uint64_t PlayUpTo(const controller::PushCut& cut,
         break;
       }
       ++pushes;
-      const auto acks = rig.Push(0, PushOf(*stored.entry, rig.map[kBucket].epoch));
+      const auto acks = rig.Push(0, PushOf(*stored.entry, rig.map[kBucket].version));
       EXPECT_TRUE(acks && acks->front().outcome == ps::PushOutcome::kApplied);
     }
     for (const ps::LoggedPut& put : stored.entry->puts) {

@@ -60,7 +60,7 @@ class CheckpointModelTest : public testing::Test {
   void Store(std::uint64_t snapshot, float value) {
     Manifest manifest{.job_uid = kUid, .checkpoint = {.snapshot = snapshot, .epoch = 4}};
     manifest.checkpoint.buckets.resize(kBuckets);
-    for (std::uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+    for (BucketId bucket = 0; bucket < kBuckets; ++bucket) {
       const std::uint32_t slot = bucket % kServers;
       const auto taken = TakeBucket(slot, bucket, snapshot, value);
       manifest.checkpoint.buckets[bucket] = {.slot = slot,
@@ -72,7 +72,7 @@ class CheckpointModelTest : public testing::Test {
   }
 
   parameter_server::SnapshotBucket TakeBucket(std::uint32_t slot,
-                                              std::uint32_t bucket,
+                                              BucketId bucket,
                                               std::uint64_t snapshot,
                                               float value) {
     auto store = storage::SegmentStore::Open(paths_.store_of(slot) / "shards");
@@ -86,7 +86,7 @@ class CheckpointModelTest : public testing::Test {
     parameter_server::Snapshots snapshots(kUid, **store);
     const parameter_server::RecordMap records;
     const parameter_server::Snapshots::Item item{
-        .about = {.bucket = bucket, .epoch = 1, .generation = 1, .updates = 9},
+        .about = {.bucket = bucket, .configuration_version = 1, .generation = 1, .updates = 9},
         .source = {.shards = shards, .records = records}};
     const auto taken = snapshots.Take(snapshot, {&item, 1});
     EXPECT_TRUE(taken.ok()) << taken.status();

@@ -122,7 +122,7 @@ class WorkClient {
       : stream_(rpc::OpenFrameStream(address, "/adamant.v1.DataServer/Work", 16 << 20, {}, job)) {}
 
   // Returns why it was refused.
-  std::string SendHello(std::uint64_t incarnation,
+  std::string SendHello(Incarnation incarnation,
                         std::uint32_t window,
                         std::uint32_t format_version = 1,
                         std::uint64_t job_uid = kJobUid) {
@@ -313,7 +313,7 @@ class DataServerProcessTest : public testing::Test {
   std::unique_ptr<fakes::FakeController> controller_;
   std::string address_;
   std::string metrics_address_;
-  std::uint64_t incarnation_ = 0;
+  Incarnation incarnation_ = 0;
   pid_t pid_ = 0;
 };
 
@@ -325,7 +325,7 @@ TEST_F(DataServerProcessTest, AWorkerOfAnEarlierStateIsLetInAndStays) {
   EXPECT_GE(Train(worker, 3).size(), 3u);
 }
 
-TEST_F(DataServerProcessTest, DealsTheFirstBatchesBeforeAllDigitsAreDrawn) {
+TEST_F(DataServerProcessTest, DispatchesTheFirstBatchesBeforeAllDigitsAreDrawn) {
   v1::TrainingJob job = Job();
   job.mutable_spec()->mutable_data()->mutable_train()->mutable_digits()->set_examples(400'000);
   const auto begin = std::chrono::steady_clock::now();
@@ -343,7 +343,7 @@ TEST_F(DataServerProcessTest, DealsTheFirstBatchesBeforeAllDigitsAreDrawn) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
-TEST_F(DataServerProcessTest, DealsCountsClosesAndEvaluatesAnEpoch) {
+TEST_F(DataServerProcessTest, DispatchesCountsClosesAndEvaluatesAnEpoch) {
   Start();
   WorkClient worker(address_);
   ASSERT_EQ(worker.SendHello(1, 4), "");

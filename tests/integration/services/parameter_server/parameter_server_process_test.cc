@@ -26,16 +26,16 @@ namespace {
 class ParameterServerProcessTest : public testing::Test {
  protected:
   /// Gives all buckets to the server and waits until it has answered for each.
-  void Assign(std::uint64_t epoch, bool created) {
+  void Assign(DataEpoch epoch, bool created) {
     v1::Membership membership;
     membership.set_version(2 * epoch);
     *membership.add_members() = server_.member();
-    for (std::uint32_t bucket = 0; bucket < ServerProcess::kBuckets; ++bucket) {
-      v1::Bucket& record = *membership.add_buckets();
+    for (BucketId bucket = 0; bucket < ServerProcess::kBuckets; ++bucket) {
+      v1::Configuration& record = *membership.add_buckets();
       record.set_epoch(epoch);
       record.set_generation(epoch);
-      *record.mutable_primary() = server_.holder();
-      *record.add_members() = server_.holder();
+      *record.mutable_primary() = server_.server();
+      *record.add_members() = server_.server();
       record.set_created(created);
     }
     server_.Send(membership);
@@ -48,7 +48,7 @@ class ParameterServerProcessTest : public testing::Test {
         states_.push_back(state);
       }
     }
-    for (v1::Bucket& record : *membership.mutable_buckets()) {
+    for (v1::Configuration& record : *membership.mutable_buckets()) {
       record.set_created(true);
     }
     membership.set_version(2 * epoch + 1);
@@ -160,7 +160,7 @@ TEST_F(ParameterServerProcessTest, AKilledServerComesBackWithAllThatWasFlushed) 
 
 TEST_F(ParameterServerProcessTest, SigtermFlushesEverything) {
   StartNew();
-  for (std::uint64_t sequence = 1; sequence <= 5; ++sequence) {
+  for (Sequence sequence = 1; sequence <= 5; ++sequence) {
     server_.Push(sequence);
   }
   EXPECT_EQ(server_.Signal(SIGTERM), 0);

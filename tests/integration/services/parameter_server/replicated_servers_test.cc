@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint32_t kServers = 3;
 constexpr std::uint32_t kBuckets = ServerProcess::kBuckets;
 
-bool Same(const v1::Holder& a, const v1::Holder& b) {
+bool Same(const v1::ServerId& a, const v1::ServerId& b) {
   return a.slot() == b.slot() && a.incarnation() == b.incarnation();
 }
 
@@ -31,19 +31,19 @@ class ReplicatedServersTest : public testing::Test {
       server.Start(kServers);
       *map_.add_members() = server.member();
     }
-    for (std::uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
-      v1::Bucket& record = *map_.add_buckets();
+    for (BucketId bucket = 0; bucket < kBuckets; ++bucket) {
+      v1::Configuration& record = *map_.add_buckets();
       record.set_epoch(1);
       record.set_generation(1);
-      *record.mutable_primary() = servers_[0].holder();
-      *record.add_members() = servers_[0].holder();
+      *record.mutable_primary() = servers_[0].server();
+      *record.add_members() = servers_[0].server();
     }
     Publish();
     AwaitServing(servers_[0]);
     for (std::uint32_t slot = 1; slot < kServers; ++slot) {
-      for (v1::Bucket& record : *map_.mutable_buckets()) {
+      for (v1::Configuration& record : *map_.mutable_buckets()) {
         record.set_created(true);
-        *record.mutable_learner() = servers_[slot].holder();
+        *record.mutable_learner() = servers_[slot].server();
       }
       Publish();
       ApplyProposals(servers_[0], v1::Proposal::ADD);
@@ -55,7 +55,7 @@ class ReplicatedServersTest : public testing::Test {
   void Publish() {
     map_.set_version(map_.version() + 1);
     for (ServerProcess& server : servers_) {
-      if (alive_[server.holder().slot()]) {
+      if (alive_[server.server().slot()]) {
         server.Send(map_);
       }
     }
@@ -66,15 +66,15 @@ class ReplicatedServersTest : public testing::Test {
     const v1::MemberMessage message = server.Receive();
     for (const v1::BucketState& state : message.buckets_ready().buckets()) {
       EXPECT_FALSE(state.lost()) << state.detail();
-      serving_[{server.holder().slot(), state.bucket()}] = state.epoch();
+      serving_[{server.server().slot(), state.bucket()}] = state.epoch();
     }
     return message.proposals();
   }
 
   /// Waits until `server` serves all buckets under their epochs.
   void AwaitServing(ServerProcess& server) {
-    for (std::uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
-      while (serving_[{server.holder().slot(), bucket}] < EpochOf(bucket)) {
+    for (BucketId bucket = 0; bucket < kBuckets; ++bucket) {
+      while (serving_[{server.server().slot(), bucket}] < EpochOf(bucket)) {
         Hear(server);
       }
     }
@@ -85,7 +85,7 @@ class ReplicatedServersTest : public testing::Test {
     for (std::uint32_t applied = 0; applied < kBuckets;) {
       const v1::Proposals heard = Hear(server);
       for (const v1::Proposal& proposal : heard.proposals()) {
-        v1::Bucket& record = *map_.mutable_buckets(static_cast<int>(proposal.bucket()));
+        v1::Configuration& record = *map_.mutable_buckets(static_cast<int>(proposal.bucket()));
         if (proposal.kind() == kind && proposal.epoch() == record.epoch()) {
           Apply(proposal, record);
           ++applied;
@@ -95,19 +95,19 @@ class ReplicatedServersTest : public testing::Test {
     }
   }
 
-  [[nodiscard]] std::uint64_t EpochOf(std::uint32_t bucket) const {
+  [[nodiscard]] std::uint64_t EpochOf(BucketId bucket) const {
     return map_.buckets(static_cast<int>(bucket)).epoch();
   }
 
-  static void Apply(const v1::Proposal& proposal, v1::Bucket& record) {
+  static void Apply(const v1::Proposal& proposal, v1::Configuration& record) {
     record.set_epoch(record.epoch() + 1);
     if (proposal.kind() == v1::Proposal::ADD) {
       *record.add_members() = proposal.subject();
       record.clear_learner();
       return;
     }
-    const bool take_over = proposal.kind() == v1::Proposal::TAKE_OVER;
-    const v1::Holder leaves = take_over ? record.primary() : proposal.subject();
+    const bool take_over = proposal.kind() == v1::Proposal::PROMOTE;
+    const v1::ServerId leaves = take_over ? record.primary() : proposal.subject();
     if (take_over) {
       *record.mutable_primary() = proposal.proposer();
       record.clear_heir();
@@ -127,16 +127,16 @@ class ReplicatedServersTest : public testing::Test {
 };
 
 TEST_F(ReplicatedServersTest, WhatWasAcknowledgedSurvivesThePrimary) {
-  for (std::uint64_t sequence = 1; sequence <= 5; ++sequence) {
+  for (Sequence sequence = 1; sequence <= 5; ++sequence) {
     ASSERT_EQ(servers_[0].Push(sequence).outcome(), v1::ShardAck::APPLIED);
   }
   const auto before = servers_[0].Fetch();
   EXPECT_EQ(before.header.version(), 5u);
   EXPECT_EQ(servers_[0].Signal(SIGKILL), -SIGKILL);
   alive_[0] = false;
-  *map_.add_dead() = servers_[0].holder();
+  *map_.add_dead() = servers_[0].server();
   Publish();
-  ApplyProposals(servers_[1], v1::Proposal::TAKE_OVER);
+  ApplyProposals(servers_[1], v1::Proposal::PROMOTE);
   AwaitServing(servers_[1]);
 
   servers_[1].Connect();
@@ -155,16 +155,16 @@ TEST_F(ReplicatedServersTest, SigtermHandsThePrimariesOver) {
   servers_[0].SendSignal(SIGTERM);
   while (!servers_[0].Receive().has_draining()) {
   }
-  for (v1::Bucket& record : *map_.mutable_buckets()) {
-    *record.mutable_heir() = servers_[2].holder();
+  for (v1::Configuration& record : *map_.mutable_buckets()) {
+    *record.mutable_heir() = servers_[2].server();
   }
   Publish();
-  ApplyProposals(servers_[2], v1::Proposal::TAKE_OVER);
+  ApplyProposals(servers_[2], v1::Proposal::PROMOTE);
   while (!servers_[0].Receive().has_leaving()) {
   }
   EXPECT_EQ(servers_[0].WaitForExit(), 0);
   alive_[0] = false;
-  *map_.add_dead() = servers_[0].holder();
+  *map_.add_dead() = servers_[0].server();
   Publish();
   ApplyProposals(servers_[2], v1::Proposal::DROP);
   servers_[2].Connect();
@@ -199,8 +199,8 @@ TEST_F(ReplicatedServersTest, APeerThatTakesItForAnotherProcessIsRefused) {
   v1::ReplicationHello hello;
   hello.set_format_version(1);
   hello.set_job_uid(ServerProcess::kJobUid);
-  *hello.mutable_from() = servers_[0].holder();
-  *hello.mutable_to() = servers_[1].holder();
+  *hello.mutable_from() = servers_[0].server();
+  *hello.mutable_to() = servers_[1].server();
   hello.mutable_to()->set_incarnation(9);
   const std::string refused = Refusal(servers_[1], hello, std::to_string(ServerProcess::kJobUid));
   EXPECT_NE(refused.find("incarnation 9"), std::string::npos) << refused;

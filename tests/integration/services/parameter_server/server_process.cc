@@ -112,11 +112,11 @@ void ServerProcess::Send(const v1::Membership& membership) {
   controller_->Send(message);
 }
 
-v1::Holder ServerProcess::holder() const {
-  v1::Holder holder;
-  holder.set_slot(slot_);
-  holder.set_incarnation(incarnation_);
-  return holder;
+v1::ServerId ServerProcess::server() const {
+  v1::ServerId server;
+  server.set_slot(slot_);
+  server.set_incarnation(incarnation_);
+  return server;
 }
 
 v1::Member ServerProcess::member() const {
@@ -147,7 +147,7 @@ fakes::ExchangeClient::Reply ServerProcess::Call(const v1::ExchangeRequest& requ
   return reply.value_or(fakes::ExchangeClient::Reply());
 }
 
-v1::ShardAck ServerProcess::Push(std::uint64_t sequence, std::uint64_t epoch) {
+v1::ShardAck ServerProcess::Push(Sequence sequence, DataEpoch epoch) {
   v1::ExchangeRequest request;
   v1::ShardUpdate& update = *request.mutable_push()->add_updates();
   update.set_bucket_epoch(epoch);

@@ -11,6 +11,7 @@
 
 #include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/parameter_server.pb.h"
+#include "services/common/base/ids.h"
 #include "tests/fakes/exchange_client.h"
 #include "tests/fakes/fake_controller.h"
 
@@ -44,7 +45,7 @@ class ServerProcess {
   fakes::FakeController& controller() { return *controller_; }
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  [[nodiscard]] v1::Holder holder() const;
+  [[nodiscard]] v1::ServerId server() const;
   [[nodiscard]] v1::Member member() const;
   [[nodiscard]] const v1::StoredBuckets& stored() const { return stored_; }
   [[nodiscard]] const std::string& address() const { return address_; }
@@ -61,7 +62,7 @@ class ServerProcess {
   void Connect();
 
   /// Adds one to every weight of shard 0; again and again while the bucket is not ready.
-  v1::ShardAck Push(std::uint64_t sequence, std::uint64_t epoch = 1);
+  v1::ShardAck Push(Sequence sequence, DataEpoch epoch = 1);
 
   /// Shard 0, as soon as the bucket is ready.
   struct Value {
@@ -78,7 +79,7 @@ class ServerProcess {
   const std::filesystem::path folder_;
   std::unique_ptr<fakes::FakeController> controller_;
   pid_t pid_ = 0;
-  std::uint64_t incarnation_ = 0;
+  Incarnation incarnation_ = 0;
   std::string address_;
   std::string replication_address_;
   std::string metrics_address_;

@@ -40,7 +40,7 @@ absl::Status FakeDataServer::Serve(rpc::FrameStream& stream) {
     MutexLock lock(mutex_);
     stream_ = &stream;
     Handle(request);
-    DealSome();
+    DispatchSome();
     changed_.NotifyAll();
   }
 }
@@ -50,7 +50,7 @@ void FakeDataServer::Handle(const v1::WorkRequest& request) {
   if (request.has_hello()) {
     window_ = request.hello().window();
     for (const auto& [lease, batch] : out_) {
-      to_deal_.push_back(batch);  // nobody knows whether they arrived
+      to_dispatch_.push_back(batch);  // nobody knows whether they arrived
     }
     out_.clear();
     for (int channel = 0; channel < channels_; ++channel) {
@@ -73,30 +73,30 @@ void FakeDataServer::Handle(const v1::WorkRequest& request) {
   for (const v1::Lease& lease : request.hand_back().leases()) {
     if (out_.erase(lease.id()) > 0) {
       ++handed_back_[lease.index()];
-      if (deals_again_) {
-        to_deal_.push_back(lease.index());
+      if (dispatches_again_) {
+        to_dispatch_.push_back(lease.index());
       } else {
-        to_deal_.clear();
+        to_dispatch_.clear();
       }
     }
   }
 }
 
-void FakeDataServer::DealSome() {
-  if (stream_ == nullptr || to_deal_.empty()) {
+void FakeDataServer::DispatchSome() {
+  if (stream_ == nullptr || to_dispatch_.empty()) {
     return;
   }
-  while (!to_deal_.empty() && out_.size() < window_) {
+  while (!to_dispatch_.empty() && out_.size() < window_) {
     v1::Lease lease;
     lease.set_epoch(1);
-    lease.set_index(to_deal_.back());
+    lease.set_index(to_dispatch_.back());
     lease.set_id(next_lease_++);
-    to_deal_.pop_back();
+    to_dispatch_.pop_back();
     out_[lease.id()] = lease.index();
-    dealt_.insert(lease.index());
+    dispatched_.insert(lease.index());
     SendBatch(lease, 0);
   }
-  if (to_deal_.empty()) {
+  if (to_dispatch_.empty()) {
     v1::WorkReply reply;
     reply.mutable_drained()->set_epoch(1);
     Send(reply);
@@ -128,22 +128,22 @@ void FakeDataServer::Send(const v1::WorkReply& reply, std::vector<rpc::LentBytes
   }
 }
 
-void FakeDataServer::Deal(std::uint32_t batches) {
+void FakeDataServer::Dispatch(std::uint32_t batches) {
   MutexLock lock(mutex_);
   std::vector<std::uint32_t> more;
   for (std::uint32_t i = 0; i < batches; ++i) {
     more.push_back(batches_++);
   }
-  to_deal_.insert(to_deal_.begin(), more.rbegin(), more.rend());
-  DealSome();
+  to_dispatch_.insert(to_dispatch_.begin(), more.rbegin(), more.rend());
+  DispatchSome();
 }
 
-void FakeDataServer::DealAgain() {
+void FakeDataServer::DispatchAgain() {
   const MutexLock lock(mutex_);
-  deals_again_ = true;
+  dispatches_again_ = true;
 }
 
-void FakeDataServer::DealValidation(std::uint32_t batches, std::uint64_t snapshot) {
+void FakeDataServer::DispatchValidation(std::uint32_t batches, std::uint64_t snapshot) {
   MutexLock lock(mutex_);
   for (std::uint32_t i = 0; i < batches; ++i) {
     v1::Lease lease;
@@ -155,7 +155,7 @@ void FakeDataServer::DealValidation(std::uint32_t batches, std::uint64_t snapsho
   }
 }
 
-void FakeDataServer::CloseEpoch(std::uint64_t epoch) {
+void FakeDataServer::CloseEpoch(DataEpoch epoch) {
   MutexLock lock(mutex_);
   v1::WorkReply reply;
   reply.mutable_epoch_closed()->set_epoch(epoch);
@@ -198,9 +198,9 @@ std::size_t FakeDataServer::out() {
   return out_.size();
 }
 
-std::size_t FakeDataServer::dealt() {
+std::size_t FakeDataServer::dispatched() {
   MutexLock lock(mutex_);
-  return dealt_.size();
+  return dispatched_.size();
 }
 
 }  // namespace adamant::worker

@@ -7,14 +7,15 @@
 #include <vector>
 
 #include "proto/adamant/v1/data_server.pb.h"
+#include "services/common/base/ids.h"
 #include "services/common/base/mutex.h"
 #include "services/common/rpc/server.h"
 #include "tests/integration/services/worker/parameter_server_here.h"
 
 namespace adamant::worker {
 
-/// A data server played by the test: deals batches of noise (28x28) in order as the window allows,
-/// until one is handed back (DealAgain: that one too), and answers every result.
+/// A data server played by the test: dispatches batches of noise (28x28) in order as the window
+/// allows, until one is handed back (DispatchAgain: that one too), and answers every result.
 /// Threads: any.
 class FakeDataServer {
  public:
@@ -26,17 +27,17 @@ class FakeDataServer {
   /// How inputs are normalised; before a worker comes.
   void SetChannels(int channels) { channels_ = channels; }
 
-  /// From now on what is handed back is dealt again, as a data server does; else a batch that comes
-  /// back means that the worker stops.
-  void DealAgain();
+  /// From now on what is handed back is dispatched again, as a data server does; else a batch that
+  /// comes back means that the worker stops.
+  void DispatchAgain();
 
-  /// Deals `batches` more training batches.
-  void Deal(std::uint32_t batches);
+  /// Dispatches `batches` more training batches.
+  void Dispatch(std::uint32_t batches);
 
-  /// Deals `batches` validation batches for the snapshot.
-  void DealValidation(std::uint32_t batches, std::uint64_t snapshot);
+  /// Dispatches `batches` validation batches for the snapshot.
+  void DispatchValidation(std::uint32_t batches, std::uint64_t snapshot);
 
-  void CloseEpoch(std::uint64_t epoch);
+  void CloseEpoch(DataEpoch epoch);
 
   /// Waits until this many batches are acknowledged.
   void AwaitAcknowledged(std::size_t batches);
@@ -47,8 +48,8 @@ class FakeDataServer {
 
   [[nodiscard]] std::size_t acknowledged();
   [[nodiscard]] std::size_t handed_back();
-  [[nodiscard]] std::size_t dealt();  ///< different batches
-  [[nodiscard]] std::size_t out();    ///< neither acknowledged nor handed back since
+  [[nodiscard]] std::size_t dispatched();  ///< different batches
+  [[nodiscard]] std::size_t out();         ///< neither acknowledged nor handed back since
 
  private:
   /// How often each batch came back, by index.
@@ -56,7 +57,7 @@ class FakeDataServer {
 
   absl::Status Serve(rpc::FrameStream& stream);
   void Handle(const v1::WorkRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void DealSome() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DispatchSome() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SendBatch(const v1::Lease& lease, std::uint64_t snapshot)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Send(const v1::WorkReply& reply, std::vector<rpc::LentBytes> payload = {})
@@ -68,11 +69,11 @@ class FakeDataServer {
   CondVar changed_;
   rpc::FrameStream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::uint32_t window_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool deals_again_ ABSL_GUARDED_BY(mutex_) = false;
+  bool dispatches_again_ ABSL_GUARDED_BY(mutex_) = false;
   std::uint32_t batches_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::set<std::uint32_t> dealt_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::uint32_t> dispatched_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t next_lease_ ABSL_GUARDED_BY(mutex_) = 1;
-  std::vector<std::uint32_t> to_deal_ ABSL_GUARDED_BY(mutex_);          // last first
+  std::vector<std::uint32_t> to_dispatch_ ABSL_GUARDED_BY(mutex_);      // last first
   std::map<std::uint64_t, std::uint32_t> out_ ABSL_GUARDED_BY(mutex_);  // batch by lease
   Counts acknowledged_ ABSL_GUARDED_BY(mutex_);
   Counts handed_back_ ABSL_GUARDED_BY(mutex_);

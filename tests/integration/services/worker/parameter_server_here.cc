@@ -29,7 +29,7 @@ void OpenStreams::BreakAll() {
 ParameterServerHere::ParameterServerHere(parameter_server::ServerOptions options)
     : options_(std::move(options)) {
   options_.self.incarnation = 1;
-  record_ = {.epoch = 1, .generation = 1, .primary = options_.self, .members = {options_.self}};
+  record_ = {.version = 1, .generation = 1, .primary = options_.self, .replicas = {options_.self}};
   Start();
 }
 
@@ -39,10 +39,10 @@ void ParameterServerHere::Restart() {
   Die();
   store_.Crash();
   ++options_.self.incarnation;
-  record_ = {.epoch = record_.epoch + 1,
+  record_ = {.version = record_.version + 1,
              .generation = record_.generation + 1,
              .primary = options_.self,
-             .members = {options_.self},
+             .replicas = {options_.self},
              .created = true};
   Start();
 }

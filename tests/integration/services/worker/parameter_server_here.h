@@ -53,7 +53,7 @@ class ParameterServerHere final : private parameter_server::Driver {
   [[nodiscard]] std::vector<std::uint64_t> Versions();
 
  private:
-  void SendToPeer(const parameter_server::Holder& /*to*/,
+  void SendToPeer(const parameter_server::ServerId& /*to*/,
                   parameter_server::PeerMessage /*message*/) override {}
   void Propose(const parameter_server::Proposal& /*proposal*/) override {}
   void Report(const parameter_server::BucketReport& /*report*/) override {}

@@ -105,16 +105,16 @@ class WorkerProcessTest : public testing::Test {
     v1::ControllerMessage message;
     v1::Membership& view = *message.mutable_membership();
     const parameter_server::Configuration& record = parameter_server_->record();
-    view.set_version(record.epoch);
+    view.set_version(record.version);
     for (const bool data : {false, true}) {
       v1::Member& member = *view.add_members();
       member.set_role(data ? v1::DATA_SERVER : v1::PARAMETER_SERVER);
-      member.set_incarnation(data ? 1 : record.primary.incarnation);
+      member.set_incarnation(data ? Incarnation(1) : record.primary.incarnation);
       member.set_address(data ? data_server_.address() : parameter_server_->address());
     }
     for (int bucket = 0; bucket < 4; ++bucket) {
-      v1::Bucket& line = *view.add_buckets();
-      line.set_epoch(record.epoch);
+      v1::Configuration& line = *view.add_buckets();
+      line.set_epoch(record.version);
       line.set_generation(record.generation);
       line.mutable_primary()->set_incarnation(record.primary.incarnation);
     }
@@ -155,7 +155,7 @@ class WorkerProcessTest : public testing::Test {
 
 TEST_F(WorkerProcessTest, TrainsFlushesAndEvaluates) {
   Spawn();
-  data_server_.Deal(30);
+  data_server_.Dispatch(30);
   data_server_.AwaitAcknowledged(30);
   data_server_.CloseEpoch(1);
   Flush();
@@ -165,7 +165,7 @@ TEST_F(WorkerProcessTest, TrainsFlushesAndEvaluates) {
     EXPECT_EQ(version, versions[0]) << "every push changes every shard once";
   }
   ASSERT_TRUE(parameter_server_->core().TakeSnapshot({.snapshot = 1, .keep_from = 1}).ok());
-  data_server_.DealValidation(3, 1);
+  data_server_.DispatchValidation(3, 1);
   data_server_.AwaitEvaluated(3);
   const v1::WorkerProgress progress = controller_.ReceiveHeartbeat().worker();
   EXPECT_EQ(progress.trained_examples(), 30u * 32);
@@ -177,7 +177,7 @@ TEST_F(WorkerProcessTest, TrainsFlushesAndEvaluates) {
 // It serves nothing but its metrics.
 TEST_F(WorkerProcessTest, StrangersCostLittleMemoryAndDoNotKeepItsMetrics) {
   Spawn();
-  data_server_.Deal(30);
+  data_server_.Dispatch(30);
   data_server_.AwaitAcknowledged(30);
   const fakes::Damage damage = fakes::Attack(
       pid_,
@@ -188,13 +188,13 @@ TEST_F(WorkerProcessTest, StrangersCostLittleMemoryAndDoNotKeepItsMetrics) {
       std::cout);
   EXPECT_LE(damage.bytes >> 20, 64u);
   EXPECT_LE(damage.slowest.count(), 5'000);  // 1,000 where nothing else runs
-  data_server_.Deal(30);
+  data_server_.Dispatch(30);
   data_server_.AwaitAcknowledged(60);
 }
 
 TEST_F(WorkerProcessTest, BrokenStreamsLoseAndRepeatNothing) {
   Spawn();
-  data_server_.Deal(200);
+  data_server_.Dispatch(200);
   for (std::size_t acknowledged = 20; acknowledged <= 140; acknowledged += 20) {
     data_server_.AwaitAcknowledged(acknowledged);
     parameter_server_->BreakStreams();
@@ -215,7 +215,7 @@ TEST_F(WorkerProcessTest, BrokenStreamsLoseAndRepeatNothing) {
 
 TEST_F(WorkerProcessTest, WhatADeadServerHadNotWrittenIsSentAgain) {
   Spawn();
-  data_server_.Deal(80);
+  data_server_.Dispatch(80);
   for (const std::size_t acknowledged : {20, 40, 60}) {
     data_server_.AwaitAcknowledged(acknowledged);
     parameter_server_->Restart();
@@ -234,21 +234,21 @@ TEST_F(WorkerProcessTest, WhatADeadServerHadNotWrittenIsSentAgain) {
   EXPECT_GT(progress.retained_bytes(), 0u);
 }
 
-TEST_F(WorkerProcessTest, HoldsPushesForACheckpoint) {
+TEST_F(WorkerProcessTest, PausesPushesForACheckpoint) {
   Spawn();
-  data_server_.DealAgain();  // while the worker comes to rest it may have no slot for a batch
-  data_server_.Deal(200);
+  data_server_.DispatchAgain();  // while the worker comes to rest it may have no slot for a batch
+  data_server_.Dispatch(200);
   data_server_.AwaitAcknowledged(20);
   v1::ControllerMessage message;
-  message.mutable_hold_pushes()->set_checkpoint(3);
+  message.mutable_pause_pushes()->set_checkpoint(3);
   controller_.Send(message);
   const auto answer = controller_.Receive();
-  ASSERT_TRUE(answer.has_value() && answer->has_pushes_held());
-  EXPECT_EQ(answer->pushes_held().checkpoint(), 3u);
+  ASSERT_TRUE(answer.has_value() && answer->has_pushes_paused());
+  EXPECT_EQ(answer->pushes_paused().checkpoint(), 3u);
   for (const std::uint64_t version : parameter_server_->Versions()) {
-    EXPECT_EQ(version, answer->pushes_held().sequence());
+    EXPECT_EQ(version, answer->pushes_paused().sequence());
   }
-  message.mutable_release_pushes()->set_checkpoint(3);
+  message.mutable_resume_pushes()->set_checkpoint(3);
   controller_.Send(message);
   data_server_.AwaitAcknowledged(200);
   controller_.ReceiveHeartbeat();
@@ -267,7 +267,7 @@ TEST_F(WorkerProcessTest, ExitsWhenAnotherProcessHasItsSlot) {
 
 TEST_F(WorkerProcessTest, OnSigtermItHandsOverWhatItDidAndHandsBackTheRest) {
   Spawn();
-  data_server_.Deal(100000);
+  data_server_.Dispatch(100000);
   data_server_.AwaitAcknowledged(10);
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(Signal(SIGTERM), 0);
@@ -275,14 +275,14 @@ TEST_F(WorkerProcessTest, OnSigtermItHandsOverWhatItDidAndHandsBackTheRest) {
   data_server_.AwaitEnd();
   // What crosses the last message of a worker it cannot hand back; the end of the stream says so.
   EXPECT_EQ(data_server_.acknowledged() + data_server_.handed_back() + data_server_.out(),
-            data_server_.dealt())
+            data_server_.dispatched())
       << "no batch is both";
   EXPECT_GT(data_server_.handed_back(), 0u);
 }
 
 TEST_F(WorkerProcessTest, SigtermEndsItAlsoWhenNoServerAnswers) {
   Spawn();
-  data_server_.Deal(100000);
+  data_server_.Dispatch(100000);
   data_server_.AwaitAcknowledged(10);
   parameter_server_.reset();
   const auto start = std::chrono::steady_clock::now();

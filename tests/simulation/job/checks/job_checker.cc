@@ -18,7 +18,7 @@ void JobChecker::Forget() {
   asked_ = false;
 }
 
-void JobChecker::Admitted(controller::MemberId id, std::uint64_t incarnation) {
+void JobChecker::Admitted(controller::SlotId id, Incarnation incarnation) {
   if (!admitted_.insert({id, incarnation}).second) {
     violations_.Report(controller::ToString(id) + " gets incarnation " +
                        std::to_string(incarnation) + " again");
@@ -31,7 +31,7 @@ void JobChecker::StateIs(const controller::JobState& state) {
     epoch_ = state.epoch - 1;
   }
   for (std::size_t bucket = 0; bucket < buckets_.size() && !state.recovery.going_back; ++bucket) {
-    CheckLeavers(buckets_[bucket], state.buckets[bucket]);
+    CheckDeparting(buckets_[bucket], state.buckets[bucket]);
   }
   buckets_ = state.buckets;
   incarnations_.resize(state.slots.size());
@@ -44,18 +44,19 @@ void JobChecker::StateIs(const controller::JobState& state) {
 }
 
 // It may be the one that has what was acknowledged.
-void JobChecker::CheckLeavers(const controller::Bucket& before, const controller::Bucket& now) {
-  if (now.members.empty() ||
-      (now.generation == before.generation && now.members.size() >= min_in_sync_)) {
+void JobChecker::CheckDeparting(const controller::Configuration& before,
+                                const controller::Configuration& now) {
+  if (now.replicas.empty() ||
+      (now.generation == before.generation && now.replicas.size() >= min_in_sync_)) {
     return;
   }
-  for (const controller::Holder& member : before.members) {
+  for (const controller::ServerId& member : before.replicas) {
     const bool stays = now.generation == before.generation &&
-                       std::ranges::find(now.members, member) != now.members.end();
+                       std::ranges::find(now.replicas, member) != now.replicas.end();
     if (!stays && lives_(member)) {
       violations_.Report("parameter-server-" + std::to_string(member.slot) + " incarnation " +
                          std::to_string(member.incarnation) + " lives and leaves " +
-                         std::to_string(now.members.size()) + " members of a bucket");
+                         std::to_string(now.replicas.size()) + " members of a bucket");
     }
   }
 }
@@ -106,7 +107,7 @@ void JobChecker::EpochDone(const controller::EpochResult& row) {
 
 // A controller that begins has of its predecessor that the snapshot is taken, and asks for it anew
 // when the data tier waits.
-void JobChecker::Applied(std::uint32_t worker, std::uint64_t incarnation) {
+void JobChecker::Applied(std::uint32_t worker, Incarnation incarnation) {
   const auto member = workers_.find(worker);
   if (asked_ && step_ == controller::Step::kSnapshot && member != workers_.end() &&
       member->second == incarnation) {
@@ -115,7 +116,7 @@ void JobChecker::Applied(std::uint32_t worker, std::uint64_t incarnation) {
   }
 }
 
-bool JobChecker::IsPrimary(const parameter_server::Holder& server, BucketId bucket) const {
+bool JobChecker::IsPrimary(const parameter_server::ServerId& server, BucketId bucket) const {
   return bucket < buckets_.size() && buckets_[bucket].primary.slot == server.slot &&
          buckets_[bucket].primary.incarnation == server.incarnation;
 }

@@ -34,7 +34,7 @@ class ReadOnly final : public storage::KvStore {
 /// Nobody is there to be told anything.
 class Alone final : public parameter_server::Driver {
  public:
-  void SendToPeer(const parameter_server::Holder& /*to*/,
+  void SendToPeer(const parameter_server::ServerId& /*to*/,
                   parameter_server::PeerMessage /*message*/) override {}
   void Propose(const parameter_server::Proposal& /*proposal*/) override {}
   void Report(const parameter_server::BucketReport& report) override {
@@ -56,7 +56,7 @@ absl::StatusOr<RestoredShards> Restore(const Setup& setup,
                                        const storage::KvStore& disk,
                                        std::span<const BucketId> buckets,
                                        std::uint64_t snapshot) {
-  constexpr parameter_server::Holder kSelf{.slot = 0, .incarnation = 1};
+  constexpr parameter_server::ServerId kSelf{.slot = 0, .incarnation = 1};
   constexpr std::uint64_t kLater = 1 << 20;  // than any epoch and generation
   ReadOnly store(disk);
   Alone driver;
@@ -65,10 +65,10 @@ absl::StatusOr<RestoredShards> Restore(const Setup& setup,
   parameter_server::ParameterServer server(std::move(options), store, clock, driver);
   std::vector<parameter_server::Configuration> map(setup.job.buckets);
   for (const BucketId bucket : buckets) {
-    map[bucket] = {.epoch = kLater,
+    map[bucket] = {.version = kLater,
                    .generation = kLater,
                    .primary = kSelf,
-                   .members = {kSelf},
+                   .replicas = {kSelf},
                    .created = true,
                    .restored_snapshot = snapshot};
   }
@@ -80,7 +80,7 @@ absl::StatusOr<RestoredShards> Restore(const Setup& setup,
   }
   RestoredShards restored;
   for (const Shard& shard : server.layout().shards()) {
-    if (map[shard.bucket].epoch == 0) {
+    if (map[shard.bucket].version == 0) {
       continue;
     }
     ADAMANT_ASSIGN_OR_RETURN(const auto values,

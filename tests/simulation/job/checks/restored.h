@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/common/storage/kv_store.h"
 #include "services/common/tensor/shard_layout.h"
 #include "tests/simulation/job/setup/setup.h"

@@ -9,16 +9,16 @@
 namespace adamant::simulation {
 
 void UpdateChecker::SnapshotAsked(std::uint64_t snapshot,
-                                  std::span<const std::uint64_t> writers_from,
-                                  std::span<const controller::Bucket> buckets) {
+                                  std::span<const Incarnation> writers_from,
+                                  std::span<const controller::Configuration> buckets) {
   CheckRest(snapshot, writers_from);
   Snapshot& asked = snapshots_[snapshot];
   const std::vector<std::uint64_t> before = asked.generations;
   std::vector<std::uint64_t> generations;
-  for (const controller::Bucket& bucket : buckets) {
+  for (const controller::Configuration& bucket : buckets) {
     generations.push_back(bucket.generation);
   }
-  std::map<WorkerId, worker::Sequence> cut;
+  std::map<WorkerId, Sequence> cut;
   for (const auto& [key, push] : pushes_) {
     const auto& [worker, sequence] = key;
     if (worker.incarnation >= writers_from[worker.slot]) {
@@ -46,7 +46,7 @@ void UpdateChecker::SnapshotAsked(std::uint64_t snapshot,
 // by workers that were given up need not.
 void UpdateChecker::Expect(std::uint64_t snapshot, ShardId shard, bool stored_before) {
   ShardState& state = shards_[shard];
-  const std::vector<std::uint64_t>& writers_from = snapshots_[snapshot].writers_from;
+  const std::vector<Incarnation>& writers_from = snapshots_[snapshot].writers_from;
   Present& expected = state.snapshots.try_emplace(snapshot, state.live).first->second;
   for (std::uint32_t element = 0; element < trainings_.size(); ++element) {
     const WorkerId worker = trainings_[element].worker;
@@ -58,7 +58,7 @@ void UpdateChecker::Expect(std::uint64_t snapshot, ShardId shard, bool stored_be
 
 // A worker at rest has been told that each of its pushes is in every shard. One that keeps updates
 // until they are on disk has sent again what was lost since.
-void UpdateChecker::CheckRest(std::uint64_t snapshot, std::span<const std::uint64_t> writers_from) {
+void UpdateChecker::CheckRest(std::uint64_t snapshot, std::span<const Incarnation> writers_from) {
   for (const auto& [key, push] : pushes_) {
     const auto& [worker, sequence] = key;
     if (worker.incarnation < writers_from[worker.slot] || before_.contains(worker)) {
@@ -166,10 +166,10 @@ absl::StatusOr<RestoredShards> UpdateChecker::RestoreFrom(std::uint64_t job_uid,
 
 // It names the last push of every worker at rest.
 void UpdateChecker::CheckCuts(const controller::Checkpoint& checkpoint) {
-  std::map<WorkerId, worker::Sequence> cut = snapshots_[checkpoint.snapshot].cut;
+  std::map<WorkerId, Sequence> cut = snapshots_[checkpoint.snapshot].cut;
   for (const controller::PushCut& each : checkpoint.cuts) {
     const WorkerId worker{.slot = each.worker, .incarnation = each.incarnation};
-    if (const worker::Sequence last = cut[worker]; last != each.sequence) {
+    if (const Sequence last = cut[worker]; last != each.sequence) {
       Report("checkpoint " + std::to_string(checkpoint.snapshot) + " names push " +
              std::to_string(each.sequence) + " of " + Name(worker) + ", which has pushed " +
              std::to_string(last));
@@ -192,7 +192,7 @@ void UpdateChecker::CheckNothingBeyond(std::uint64_t snapshot,
   for (std::uint32_t element = 0; element < trainings_.size(); ++element) {
     const Training& training = trainings_[element];
     const auto cut = asked.cut.find(training.worker);
-    const worker::Sequence last = cut == asked.cut.end() ? 0 : cut->second;
+    const Sequence last = cut == asked.cut.end() ? Sequence(0) : cut->second;
     if (found[element] != 0 && training.sequence > last &&
         training.worker.incarnation >= asked.writers_from[training.worker.slot]) {
       return Report(Name(shard, element) + " is of push " + std::to_string(training.sequence) +

@@ -91,7 +91,7 @@ std::vector<std::uint32_t> UpdateChecker::ElementsOf(const PushFrame& push, std:
 }
 
 void UpdateChecker::Sent(WorkerId worker, const PushFrame& push) {
-  const worker::Sequence sequence = push.header.sequence;
+  const Sequence sequence = push.header.sequence;
   requests_[{worker, push.header.request}] = sequence;
   const auto [found, fresh] = pushes_.try_emplace({worker, sequence});
   if (fresh && sequence > 1 && !pushes_.contains({worker, sequence - 1})) {
@@ -217,7 +217,7 @@ void UpdateChecker::CheckLosses(WorkerId worker, std::uint64_t lost_updates) {
 
 // --- At parameter servers
 
-void UpdateChecker::Acknowledged(const parameter_server::Writer& writer,
+void UpdateChecker::Acknowledged(const parameter_server::WorkerId& writer,
                                  const PushFrame& push,
                                  std::span<const parameter_server::ShardAck> acks) {
   for (std::size_t i = 0; i < acks.size(); ++i) {
@@ -250,7 +250,7 @@ void UpdateChecker::Acknowledged(const parameter_server::Writer& writer,
   }
 }
 
-void UpdateChecker::Refused(const parameter_server::Writer& writer,
+void UpdateChecker::Refused(const parameter_server::WorkerId& writer,
                             std::span<const parameter_server::ShardAck> acks) {
   for (const parameter_server::ShardAck& ack : acks) {
     if (ack.outcome == parameter_server::PushOutcome::kApplied) {

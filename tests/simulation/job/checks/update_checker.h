@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "operator/core/state/state.h"
+#include "services/common/base/ids.h"
 #include "services/data_server/core/messages.h"
 #include "services/parameter_server/core/updates/messages.h"
 #include "services/worker/core/base/messages.h"
@@ -59,12 +60,12 @@ class UpdateChecker {
   // --- At parameter servers
 
   /// A primary answers a push.
-  void Acknowledged(const parameter_server::Writer& writer,
+  void Acknowledged(const parameter_server::WorkerId& writer,
                     const PushFrame& push,
                     std::span<const parameter_server::ShardAck> acks);
 
   /// A server answers a push that came when a snapshot had been asked for without this writer.
-  void Refused(const parameter_server::Writer& writer,
+  void Refused(const parameter_server::WorkerId& writer,
                std::span<const parameter_server::ShardAck> acks);
 
   /// A primary answers a fetch: all that has been acknowledged must be there.
@@ -95,8 +96,8 @@ class UpdateChecker {
   /// incarnations (by slot) and later ones are at rest, so all that they have pushed must be there.
   /// `buckets`: its records.
   void SnapshotAsked(std::uint64_t snapshot,
-                     std::span<const std::uint64_t> writers_from,
-                     std::span<const controller::Bucket> buckets);
+                     std::span<const Incarnation> writers_from,
+                     std::span<const controller::Configuration> buckets);
 
   /// Workers are to push all that they have: what is asked for then is another snapshot, though it
   /// may have the number of one before.
@@ -139,7 +140,7 @@ class UpdateChecker {
     bool poisoned = false;
     bool undone = false;  // the job went back since
     bool handed_back = false;
-    worker::Sequence sequence = 0;  // 0: not sent yet
+    Sequence sequence = 0;  // 0: not sent yet
   };
   struct Push {
     std::vector<std::uint32_t> elements;
@@ -169,8 +170,8 @@ class UpdateChecker {
   struct Snapshot {
     std::uint64_t flushes = 0;  // before it
     std::size_t trained = 0;    // batches
-    std::vector<std::uint64_t> writers_from;
-    std::map<WorkerId, worker::Sequence> cut;              // of workers at rest: their last push
+    std::vector<Incarnation> writers_from;
+    std::map<WorkerId, Sequence> cut;                      // of workers at rest: their last push
     controller::Checkpoint checkpoint;                     // that it has become
     std::set<std::pair<std::uint32_t, BucketId>> lost_on;  // of these servers
     std::vector<std::uint64_t> generations;                // by bucket
@@ -185,7 +186,7 @@ class UpdateChecker {
   void Lost(ShardId shard, std::uint32_t element);
   Training* Find(WorkerId worker, const worker::Lease& lease);
   void Expect(std::uint64_t snapshot, ShardId shard, bool stored_before);
-  void CheckRest(std::uint64_t snapshot, std::span<const std::uint64_t> writers_from);
+  void CheckRest(std::uint64_t snapshot, std::span<const Incarnation> writers_from);
   void CheckCuts(const controller::Checkpoint& checkpoint);
   void CheckRestored(std::uint64_t job_uid,
                      const controller::Checkpoint& checkpoint,
@@ -206,8 +207,8 @@ class UpdateChecker {
   std::vector<Training> trainings_;          // by element
   std::map<std::pair<WorkerId, data_server::BatchId>, std::map<std::uint64_t, std::uint32_t>>
       by_lease_;  // elements by batch and lease id
-  std::map<std::pair<WorkerId, worker::Sequence>, Push> pushes_;
-  std::map<std::pair<WorkerId, std::uint64_t>, worker::Sequence> requests_;
+  std::map<std::pair<WorkerId, Sequence>, Push> pushes_;
+  std::map<std::pair<WorkerId, std::uint64_t>, Sequence> requests_;
   std::map<WorkerId, std::uint64_t> poisoned_;  // batches
   std::vector<ShardState> shards_;
   std::map<std::uint64_t, Snapshot> snapshots_;

@@ -12,7 +12,7 @@ std::string Name(const data_server::BatchId& batch) {
 
 // A controller may evaluate an epoch that ended without it before it hears so: the word that the
 // part is closed was under way meanwhile.
-bool HasDecidedAlone(const data_server::Ledger& ledger, std::uint64_t epoch) {
+bool HasDecidedAlone(const data_server::Ledger& ledger, DataEpoch epoch) {
   return ledger.epoch == epoch + 1 &&
          std::ranges::any_of(ledger.unattended,
                              [&](const auto& ended) { return ended.epoch == epoch; });
@@ -38,10 +38,10 @@ std::uint32_t WorkChecker::ValidationBatches() const {
   return (setup_.validation_examples + setup_.batch_size - 1) / setup_.batch_size;
 }
 
-void WorkChecker::Dealt(const data_server::Deal& deal) {
-  if (deal.lease.batch.kind == data_server::WorkKind::kTrain && deal.to.slot != 0 &&
-      deal.job_examples < setup_.warm_start_examples) {
-    violations_.Report("worker-" + std::to_string(deal.to.slot) +
+void WorkChecker::Dispatched(const data_server::Dispatch& dispatch) {
+  if (dispatch.lease.batch.kind == data_server::WorkKind::kTrain && dispatch.to.slot != 0 &&
+      dispatch.job_examples < setup_.warm_start_examples) {
+    violations_.Report("worker-" + std::to_string(dispatch.to.slot) +
                        " trains before the warm start is over");
   }
 }
@@ -126,7 +126,7 @@ void WorkChecker::LedgerStored(std::uint32_t part,
   last_of_[{next.epoch, part}] = next;
 }
 
-void WorkChecker::WentBack(std::uint64_t snapshot, std::uint64_t epoch) {
+void WorkChecker::WentBack(std::uint64_t snapshot, DataEpoch epoch) {
   ledgers_ = at_snapshot_.at(snapshot).ledgers;
   const std::set<TrainBatch>& acknowledged = at_snapshot_.at(snapshot).acknowledged;
   const auto is_undone = [&](const TrainBatch& batch) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "operator/core/state/state.h"
+#include "services/common/base/ids.h"
 #include "services/data_server/core/ledger.h"
 #include "services/data_server/core/messages.h"
 #include "services/data_server/core/order.h"
@@ -19,8 +20,8 @@ namespace adamant::simulation {
 
 using data_server::WorkerId;
 
-/// Keeps books of its own of every batch that is dealt, acknowledged and counted: each counts once
-/// per epoch, only what is stored is answered, nothing after the epoch is closed; and each
+/// Keeps books of its own of every batch that is dispatched, acknowledged and counted: each counts
+/// once per epoch, only what is stored is answered, nothing after the epoch is closed; and each
 /// validation batch once per evaluation.
 /// Threads: one.
 class WorkChecker {
@@ -28,7 +29,7 @@ class WorkChecker {
   /// Both must outlive this.
   WorkChecker(const Setup& setup, Violations& violations);
 
-  void Dealt(const data_server::Deal& deal);
+  void Dispatched(const data_server::Dispatch& dispatch);
 
   /// A worker sends this result.
   void Acknowledging(const data_server::BatchId& batch);
@@ -49,7 +50,7 @@ class WorkChecker {
   void SnapshotAsked(std::uint64_t snapshot) {
     at_snapshot_.try_emplace(snapshot, AtSnapshot{ledgers_, acknowledged_});
   }
-  void WentBack(std::uint64_t snapshot, std::uint64_t epoch);
+  void WentBack(std::uint64_t snapshot, DataEpoch epoch);
 
   /// The first weights are made anew, under the id of a snapshot.
   void MadeAnew(std::uint64_t snapshot) {

@@ -21,7 +21,7 @@ struct Received {
 
 }  // namespace
 
-parameter_server::Push ToParameterServer(const parameter_server::Writer& writer,
+parameter_server::Push ToParameterServer(const parameter_server::WorkerId& writer,
                                          const PushFrame& frame) {
   const auto received = std::make_shared<Received>();
   parameter_server::Push push{
@@ -38,7 +38,7 @@ parameter_server::Push ToParameterServer(const parameter_server::Writer& writer,
     const worker::ShardUpdate& update = frame.header.updates[i];
     const worker::PushPayload::Update& content = frame.payload.updates[i];
     push.updates.push_back({.shard = update.shard,
-                            .bucket_epoch = update.bucket_epoch,
+                            .bucket_version = update.bucket_version,
                             .sequence = frame.header.sequence,
                             .fetched_version = update.fetched_version,
                             .after_loss = update.after_loss,
@@ -63,7 +63,7 @@ worker::FetchReply ToWorker(std::uint64_t request,
                             .version = value.version,
                             .included_sequence = value.included_sequence,
                             .persisted = value.persisted,
-                            .epoch = value.epoch});
+                            .configuration_version = value.configuration_version});
   }
   return reply;
 }

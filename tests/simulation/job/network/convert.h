@@ -10,7 +10,7 @@
 namespace adamant::simulation {
 
 /// The push owns its bytes, as a server owns what it received.
-parameter_server::Push ToParameterServer(const parameter_server::Writer& writer,
+parameter_server::Push ToParameterServer(const parameter_server::WorkerId& writer,
                                          const PushFrame& frame);
 worker::PushReply ToWorker(std::uint64_t request,
                            const std::vector<parameter_server::ShardAck>& acks);

@@ -10,7 +10,7 @@ constexpr const char* kMessageNames[] = {"member message",
                                          "HandBack",
                                          "KeepAlive",
                                          "HelloAnswer",
-                                         "Deal",
+                                         "Dispatch",
                                          "Acknowledged",
                                          "Drained",
                                          "EpochClosed",
@@ -53,7 +53,7 @@ constexpr const char* kMemberNames[] = {"Join",
                                         "Leaving",
                                         "StoredBuckets",
                                         "Proposals",
-                                        "PushesHeld",
+                                        "PushesPaused",
                                         "Draining",
                                         "Loading"};
 static_assert(std::size(kMemberNames) == std::variant_size_v<controller::MemberMessage>);
@@ -67,8 +67,8 @@ constexpr const char* kControllerNames[] = {"Welcome",
                                             "Evaluate",
                                             "Stop",
                                             "Refused",
-                                            "HoldPushes",
-                                            "ReleasePushes"};
+                                            "PausePushes",
+                                            "ResumePushes"};
 static_assert(std::size(kControllerNames) == std::variant_size_v<controller::ControllerMessage>);
 
 }  // namespace

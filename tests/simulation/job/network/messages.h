@@ -18,8 +18,8 @@
 namespace adamant::simulation {
 
 struct ExchangeHello {
-  std::optional<parameter_server::Writer> writer;  ///< none: only fetches
-  std::uint64_t attempt = 0;                       ///< of the writer
+  std::optional<parameter_server::WorkerId> writer;  ///< none: only fetches
+  std::uint64_t attempt = 0;                         ///< of the writer
 };
 
 struct ExchangeHelloReply {
@@ -60,8 +60,8 @@ struct RecordAnswer {
 
 /// First on a stream between two parameter servers, and its answer.
 struct PeerHello {
-  parameter_server::Holder from;
-  parameter_server::Holder to;
+  parameter_server::ServerId from;
+  parameter_server::ServerId to;
 };
 struct PeerHelloReply {};
 
@@ -80,7 +80,7 @@ using Message = std::variant<controller::MemberMessage,
                              data_server::HandBack,
                              data_server::KeepAlive,
                              data_server::HelloAnswer,
-                             data_server::Deal,
+                             data_server::Dispatch,
                              data_server::Acknowledged,
                              data_server::Drained,
                              data_server::EpochClosed,

@@ -121,7 +121,7 @@ void ControllerProcess::TellWentBack() {
   }
   bool news = false;
   for (BucketId bucket = 0; bucket < state.buckets.size(); ++bucket) {
-    const controller::Bucket& record = state.buckets[bucket];
+    const controller::Configuration& record = state.buckets[bucket];
     if (record.restored_snapshot == state.checkpoint.snapshot &&
         world_.updates.WentBack(bucket, record.generation, record.restored_snapshot)) {
       news = true;
@@ -142,7 +142,7 @@ bool ControllerProcess::Persist(const controller::Persist& persist) {
     return true;
   }
   world_.scheduler.After(milliseconds(1), life, [this, status] {
-    Handle(controller::BodyFailed{std::string(status.message())});
+    Handle(controller::ReconcilerFailed{std::string(status.message())});
   });
   return false;
 }
@@ -180,7 +180,7 @@ void ControllerProcess::Export(std::uint64_t snapshot) {
         });
       }));
   std::vector<std::uint32_t> primaries;
-  for (const controller::Bucket& bucket : core_->state().buckets) {
+  for (const controller::Configuration& bucket : core_->state().buckets) {
     primaries.push_back(bucket.primary.slot);
   }
   exporters_.back()->Begin(addresses, primaries);

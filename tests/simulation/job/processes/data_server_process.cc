@@ -16,15 +16,15 @@ DataServerProcess::DataServerProcess(World& world,
     : MemberProcess(world, start, std::move(exited)), records_(world, *this) {}
 
 absl::Status DataServerProcess::Start(const controller::Welcome& welcome) {
-  data_server::WorkDealerOptions options =
-      world_.setup.DealerOptions(start().id.slot, welcome.incarnation);
+  data_server::BatchSchedulerOptions options =
+      world_.setup.SchedulerOptions(start().id.slot, welcome.incarnation);
   if (world_.Has(Mutation::kLeasesNeverEnd)) {
     options.lease_time = std::chrono::hours(1000);
   }
   if (world_.Has(Mutation::kOneEpochTooMany)) {
     ++options.epochs;
   }
-  dealer_.emplace(options);
+  scheduler_.emplace(options);
   return absl::OkStatus();
 }
 
@@ -59,11 +59,11 @@ WorkerId DataServerProcess::Disguise(WorkerId worker) const {
 }
 
 controller::Heartbeat DataServerProcess::MakeHeartbeat() {
-  const data_server::DealerProgress progress = dealer_->progress();
+  const data_server::SchedulerProgress progress = scheduler_->progress();
   controller::DataServerProgress told{.epoch = progress.epoch,
                                       .counted_examples = progress.counted_examples,
                                       .total_examples = progress.total_examples,
-                                      .dealt_examples = progress.dealt_examples,
+                                      .dispatched_examples = progress.dispatched_examples,
                                       .retrained_examples = progress.retrained_examples,
                                       .job_examples = progress.job_examples,
                                       .decided_epoch = progress.decided_epoch};
@@ -134,14 +134,14 @@ void DataServerProcess::SendTo(WorkerId worker, Message message) {
 // --- The core
 
 void DataServerProcess::Handle(const data_server::Input& input) {
-  for (const data_server::Output& output : dealer_->Handle(input, clock_.Now())) {
+  for (const data_server::Output& output : scheduler_->Handle(input, clock_.Now())) {
     std::visit([this](const auto& each) { Do(each); }, output);
   }
   PlanWake();
 }
 
 void DataServerProcess::PlanWake() {
-  const std::optional<Clock::TimePoint> next = dealer_->NextWake();
+  const std::optional<Clock::TimePoint> next = scheduler_->NextWake();
   if (!next.has_value() || (wake_at_.has_value() && *wake_at_ <= *next)) {
     return;
   }
@@ -161,9 +161,9 @@ void DataServerProcess::Do(const data_server::HelloAnswer& answer) {
   }
 }
 
-void DataServerProcess::Do(const data_server::Deal& deal) {
-  world_.work.Dealt(deal);
-  SendTo(deal.to, deal);
+void DataServerProcess::Do(const data_server::Dispatch& dispatch) {
+  world_.work.Dispatched(dispatch);
+  SendTo(dispatch.to, dispatch);
 }
 
 void DataServerProcess::Do(const data_server::Acknowledged& answer) {

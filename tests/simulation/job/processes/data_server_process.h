@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "services/data_server/core/work_dealer.h"
+#include "services/data_server/core/batch_scheduler.h"
 #include "tests/simulation/job/processes/member_process.h"
 #include "tests/simulation/job/processes/record_calls.h"
 
@@ -36,7 +36,7 @@ class DataServerProcess final : public MemberProcess {
   void OnMembership(const controller::Membership& view);
 
   void Do(const data_server::HelloAnswer& answer);
-  void Do(const data_server::Deal& deal);
+  void Do(const data_server::Dispatch& dispatch);
   void Do(const data_server::Acknowledged& answer);
   void Do(const data_server::Drained& drained) { SendTo(drained.to, drained); }
   void Do(const data_server::EpochClosed& closed) { SendTo(closed.to, closed); }
@@ -55,7 +55,7 @@ class DataServerProcess final : public MemberProcess {
   [[nodiscard]] WorkerId Self() const { return {start().id.slot, incarnation()}; }
   [[nodiscard]] WorkerId Disguise(WorkerId worker) const;
 
-  std::optional<data_server::WorkDealer> dealer_;
+  std::optional<data_server::BatchScheduler> scheduler_;
   RecordCalls records_;
   std::map<WorkerId, StreamId> streams_;
   std::map<StreamId, WorkerId> workers_;

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "services/common/base/ids.h"
 #include "services/common/tensor/shard_layout.h"
 #include "tests/simulation/engine/local_clock.h"
 #include "tests/simulation/job/processes/member_process.h"

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "operator/core/state/messages.h"
 #include "services/common/base/backoff.h"
+#include "services/common/base/ids.h"
 #include "tests/simulation/engine/local_clock.h"
 #include "tests/simulation/job/network/network.h"
 #include "tests/simulation/job/processes/world.h"
@@ -17,7 +18,7 @@ namespace adamant::simulation {
 
 /// One start of a process of the job.
 struct ProcessStart {
-  controller::MemberId id;
+  controller::SlotId id;
   std::uint64_t generation = 0;
   std::uint64_t number = 0;  ///< of all processes of the simulation; names this one
 };
@@ -49,8 +50,8 @@ class MemberProcess : public Endpoint {
   virtual void OnKilled(Death /*death*/) {}
 
   [[nodiscard]] const ProcessStart& start() const { return start_; }
-  [[nodiscard]] std::uint64_t incarnation() const {
-    return welcome_.has_value() ? welcome_->incarnation : 0;
+  [[nodiscard]] Incarnation incarnation() const {
+    return welcome_.has_value() ? welcome_->incarnation : Incarnation(0);
   }
 
  protected:

@@ -48,10 +48,10 @@ absl::Status ParameterServerProcess::Start(const controller::Welcome& welcome) {
   if (Now() < disk_.slow_until) {
     window_.Hinder(disk_.slow_until - Now() + Disk::kSlow);
   }
-  const parameter_server::Holder self{.slot = start().id.slot, .incarnation = incarnation()};
+  const parameter_server::ServerId self{.slot = start().id.slot, .incarnation = incarnation()};
   parameter_server::Driver& driver = *this;
   core_.emplace(world_.setup.ServerOptions(self, welcome.job_uid), disk_, clock_, driver);
-  peers_.emplace(world_, *this, self, [this](const parameter_server::Holder& peer) {
+  peers_.emplace(world_, *this, self, [this](const parameter_server::ServerId& peer) {
     core_->OnPeerConnected(peer);
   });
   open_ = true;
@@ -78,14 +78,14 @@ void ParameterServerProcess::OnControl(const controller::ControllerMessage& mess
       }
     }
     for (BucketId bucket = 0; bucket < configurations.size(); ++bucket) {
-      epochs_[bucket] = configurations[bucket].epoch;
+      versions_[bucket] = configurations[bucket].version;
     }
     core_->SetConfigurations(configurations, view->dead);
     peers_->Update(*view);
   } else if (const auto* take = std::get_if<controller::TakeSnapshot>(&message)) {
     core_->RefuseWritersBelow(take->writers_from);
     for (std::uint32_t slot = 0; slot < take->writers_from.size(); ++slot) {
-      std::uint64_t& from = writers_from_[slot];
+      Incarnation& from = writers_from_[slot];
       from = std::max(from, take->writers_from[slot]);
     }
     snapshots_.push_back(*take);
@@ -114,7 +114,7 @@ void ParameterServerProcess::Tick() {
 
 // --- What the core asks for
 
-void ParameterServerProcess::SendToPeer(const parameter_server::Holder& to,
+void ParameterServerProcess::SendToPeer(const parameter_server::ServerId& to,
                                         parameter_server::PeerMessage message) {
   peers_->SendTo(to, std::move(message));
 }
@@ -151,9 +151,9 @@ void ParameterServerProcess::OnServiceMessage(StreamId stream,
   if (auto* letter = std::get_if<PeerLetter>(&message)) {
     if (const auto from = peers_in_.find(stream); from != peers_in_.end()) {
       const BucketId bucket = letter->message.bucket;
-      const parameter_server::Epoch epoch = letter->message.epoch;
+      const ConfigurationVersion version = letter->message.configuration_version;
       const bool tells_what_is_committed =
-          epoch >= epochs_[bucket] && epoch <= world_.served[bucket];
+          version >= versions_[bucket] && version <= world_.served[bucket];
       if (tells_what_is_committed && Follows(core_->Roles()[bucket])) {
         window_.Hear(bucket, Now());
       }
@@ -203,14 +203,14 @@ void ParameterServerProcess::HearServed() {
   for (const parameter_server::BucketReport& report : core_->Reports()) {
     if (roles[report.bucket] == parameter_server::Replica::Role::kServing) {
       window_.Hear(report.bucket, Now());
-      parameter_server::Epoch& served = world_.served[report.bucket];
-      served = std::max(served, report.epoch);
+      ConfigurationVersion& served = world_.served[report.bucket];
+      served = std::max(served, report.configuration_version);
     }
   }
 }
 
 void ParameterServerProcess::OnHello(StreamId stream, const ExchangeHello& hello) {
-  std::optional<Writer> writer = hello.writer;
+  std::optional<WorkerId> writer = hello.writer;
   if (writer.has_value() && world_.Has(Mutation::kNoFencing)) {
     writer->incarnation = 1;
   }
@@ -259,7 +259,7 @@ void ParameterServerProcess::OnPush(StreamId stream,
 
 void ParameterServerProcess::OnPushed(StreamId stream,
                                       const std::shared_ptr<PushFrame>& frame,
-                                      const Writer& writer,
+                                      const WorkerId& writer,
                                       const std::vector<parameter_server::ShardAck>& acks) {
   world_.updates.Acknowledged(writer, *frame, acks);
   if (std::ranges::any_of(acks, [this](const parameter_server::ShardAck& ack) {
@@ -295,7 +295,7 @@ void ParameterServerProcess::Relabel(parameter_server::Push& push) {
 void ParameterServerProcess::OnFetch(StreamId stream,
                                      const Client& client,
                                      const worker::FetchMessage& fetch) {
-  const Writer* const asking = client.writer.has_value() ? &*client.writer : nullptr;
+  const WorkerId* const asking = client.writer.has_value() ? &*client.writer : nullptr;
   const auto values = core_->Fetch(asking, fetch.shards, fetch.snapshot);
   if (!values.ok()) {
     return world_.network.Close(stream, *this);

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "services/common/base/ids.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
 #include "tests/simulation/engine/disk.h"
 #include "tests/simulation/job/processes/loss_window.h"
@@ -45,17 +46,15 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
   void OnServiceEnded(StreamId stream, StreamKind kind) override;
 
  private:
-  using Writer = parameter_server::Writer;
-
   /// A worker's stream, or a reader's.
   struct Client {
-    std::optional<Writer> writer;  // none: only fetches
-    bool busy = false;             // a push is not answered yet
-    std::deque<Message> waiting;   // behind it
+    std::optional<WorkerId> writer;  // none: only fetches
+    bool busy = false;               // a push is not answered yet
+    std::deque<Message> waiting;     // behind it
   };
 
   // What the core asks for.
-  void SendToPeer(const parameter_server::Holder& to,
+  void SendToPeer(const parameter_server::ServerId& to,
                   parameter_server::PeerMessage message) override;
   void Propose(const parameter_server::Proposal& proposal) override;
   void Report(const parameter_server::BucketReport& report) override;
@@ -68,7 +67,7 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
   void OnPush(StreamId stream, Client& client, const std::shared_ptr<PushFrame>& frame);
   void OnPushed(StreamId stream,
                 const std::shared_ptr<PushFrame>& frame,
-                const Writer& writer,
+                const WorkerId& writer,
                 const std::vector<parameter_server::ShardAck>& acks);
   void OnFetch(StreamId stream, const Client& client, const worker::FetchMessage& fetch);
   void OnFlush(StreamId stream, const Client& client, const worker::FlushMessage& flush);
@@ -97,15 +96,15 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
   [[nodiscard]] std::vector<ShardId> ShardsOf(BucketId bucket) const;
 
   Disk& disk_;
-  std::map<BucketId, parameter_server::Epoch> epochs_;  // as the controller told them last
+  std::map<BucketId, ConfigurationVersion> versions_;  // as the controller told them last
   LossWindow window_;
   std::optional<parameter_server::ParameterServer> core_;
   std::optional<Peers> peers_;
   bool open_ = false;  // the gate
   std::map<StreamId, Client> clients_;
-  std::map<StreamId, parameter_server::Holder> peers_in_;
+  std::map<StreamId, parameter_server::ServerId> peers_in_;
 
-  std::map<std::uint32_t, std::uint64_t> writers_from_;  // by slot, as snapshots were asked for
+  std::map<std::uint32_t, Incarnation> writers_from_;  // by slot, as snapshots were asked for
 
   bool read_ = false;  // what is stored
   std::deque<controller::TakeSnapshot> snapshots_;

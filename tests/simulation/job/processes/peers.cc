@@ -10,12 +10,12 @@ namespace adamant::simulation {
 
 Peers::Peers(World& world,
              Endpoint& owner,
-             const Holder& self,
-             std::function<void(Holder)> connected)
+             const ServerId& self,
+             std::function<void(ServerId)> connected)
     : world_(world), owner_(owner), self_(self), connected_(std::move(connected)) {}
 
 void Peers::Update(const controller::Membership& view) {
-  std::map<Holder, std::string> wanted;
+  std::map<ServerId, std::string> wanted;
   for (const controller::Member& member : view.members) {
     if (member.id.role == controller::Role::kParameterServer && member.id.slot != self_.slot) {
       wanted[{.slot = member.id.slot, .incarnation = member.incarnation}] =
@@ -29,9 +29,9 @@ void Peers::Update(const controller::Membership& view) {
     }
     return gone;
   });
-  for (const auto& [holder, address] : wanted) {
+  for (const auto& [server, address] : wanted) {
     for (const bool bulk : {false, true}) {
-      const auto [entry, added] = ways_.try_emplace({holder, bulk});
+      const auto [entry, added] = ways_.try_emplace({server, bulk});
       if (added) {
         Way& way = entry->second;
         way.address = address;
@@ -54,7 +54,7 @@ void Peers::Connect(const Key& key, std::uint64_t number) {
   world_.network.Send(way.stream, owner_, PeerHello{.from = self_, .to = key.first});
 }
 
-void Peers::SendTo(const Holder& to, parameter_server::PeerMessage message) {
+void Peers::SendTo(const ServerId& to, parameter_server::PeerMessage message) {
   const auto way = ways_.find({to, message.bulk()});
   if (way != ways_.end() && way->second.open) {
     world_.network.Send(way->second.stream, owner_, PeerLetter{std::move(message)});

@@ -20,16 +20,19 @@ namespace adamant::simulation {
 /// Threads: one.
 class Peers {
  public:
-  using Holder = parameter_server::Holder;
+  using ServerId = parameter_server::ServerId;
 
   /// `owner` is the server, `connected` hears of every way that is open anew. All outlive this.
-  Peers(World& world, Endpoint& owner, const Holder& self, std::function<void(Holder)> connected);
+  Peers(World& world,
+        Endpoint& owner,
+        const ServerId& self,
+        std::function<void(ServerId)> connected);
 
   /// Opens streams to the servers in the membership, and closes those to others.
   void Update(const controller::Membership& view);
 
-  /// Drops the message unless the way to this very holder is open.
-  void SendTo(const Holder& to, parameter_server::PeerMessage message);
+  /// Drops the message unless the way to this very server is open.
+  void SendTo(const ServerId& to, parameter_server::PeerMessage message);
 
   void OnHelloReply(StreamId stream);
   void OnEnded(StreamId stream);
@@ -42,14 +45,14 @@ class Peers {
     StreamId stream = 0;
     bool open = false;
   };
-  using Key = std::pair<Holder, bool>;  // bulk
+  using Key = std::pair<ServerId, bool>;  // bulk
 
   void Connect(const Key& key, std::uint64_t number);
 
   World& world_;
   Endpoint& owner_;
-  const Holder self_;
-  const std::function<void(Holder)> connected_;
+  const ServerId self_;
+  const std::function<void(ServerId)> connected_;
   std::map<Key, Way> ways_;
   std::uint64_t ways_made_ = 0;
 };

@@ -28,13 +28,13 @@ Trainer::Trainer(World& world,
       after_(std::move(after)),
       channel_(learner_.channel(index)),
       scratch_(worker::UpdatePlan::kBlock),
-      seen_(learner_.bell().Read() - 1) {
+      seen_(learner_.notifier().Read() - 1) {
   channel_.MakeAccumulators(
       learner_.plan(), learner_.layout().shards().size(), learner_.options().push_every);
 }
 
 void Trainer::Wake() {
-  if (blocked_ && !busy_ && !stopped_ && learner_.bell().Read() != seen_) {
+  if (blocked_ && !busy_ && !stopped_ && learner_.notifier().Read() != seen_) {
     blocked_ = false;
     world_.scheduler.After(
         world_.scheduler.Random(microseconds(1), microseconds(200)), life_, [this] { Run(); });
@@ -44,7 +44,7 @@ void Trainer::Wake() {
 void Trainer::Run() {
   Progress progress = Progress::kWorked;
   while (progress == Progress::kWorked) {
-    seen_ = learner_.bell().Read();
+    seen_ = learner_.notifier().Read();
     progress = Advance();
   }
   blocked_ = progress == Progress::kBlocked;
@@ -117,7 +117,7 @@ bool Trainer::MeetFetchPoint() {
   learner_.fetch().Request();
   Emit({.kind = ThreadEvent::Kind::kFetch});
   learner_.fetch_points().Pass(std::exchange(fetch_point_, 0));
-  learner_.bell().Ring();
+  learner_.notifier().Notify();
   return true;
 }
 

@@ -13,7 +13,7 @@ namespace adamant::simulation {
 /// Threads: one.
 class Trainer {
  public:
-  /// `world` and `core` must outlive this; `after` is called whenever it may have rung a bell.
+  /// `world` and `core` must outlive this; `after` is called whenever it may have rung a notifier.
   Trainer(World& world,
           worker::Worker& core,
           std::size_t index,
@@ -21,7 +21,7 @@ class Trainer {
           LifePtr life,
           std::function<void()> after);
 
-  /// Goes on if the bell has rung since it blocked.
+  /// Goes on if the notifier has rung since it blocked.
   void Wake();
 
   /// Called with every trained batch (kEarlyAcknowledge).
@@ -63,7 +63,7 @@ class Trainer {
   std::uint64_t fetch_point_ = 0;
   std::uint64_t reset_ = 0;
   std::uint64_t flushed_ = 0;
-  std::uint32_t seen_ = 0;  // of the bell, when it blocked
+  std::uint32_t seen_ = 0;  // of the notifier, when it blocked
   bool blocked_ = true;
   bool busy_ = false;
   bool stopped_ = false;

@@ -73,8 +73,8 @@ void WorkerProcess::Connect(PeerKey key, std::uint64_t number) {
                             .window = static_cast<std::uint32_t>(worker_->intake().window())});
   } else {
     Send(peer.stream,
-         ExchangeHello{.writer = parameter_server::Writer{.slot = start().id.slot,
-                                                          .incarnation = incarnation()},
+         ExchangeHello{.writer = parameter_server::WorkerId{.slot = start().id.slot,
+                                                            .incarnation = incarnation()},
                        .attempt = attempt()});
   }
 }
@@ -164,7 +164,7 @@ void WorkerProcess::OnServiceMessage(StreamId stream, StreamKind kind, Message& 
       status_.Update(worker_->synchroniser().OnFetchReply(answer.reply, read, clock_.Now()));
     });
   }
-  Ring();
+  Notify();
 }
 
 // --- Work
@@ -183,35 +183,37 @@ void WorkerProcess::OnWork(PeerKey key, Peer& peer, Message& message) {
 
 // Takes a message in; false while a batch is to wait for a slot.
 bool WorkerProcess::Receive(PeerKey key, const Message& message) {
-  if (const auto* deal = std::get_if<data_server::Deal>(&message)) {
-    const data_server::BatchId& dealt = deal->lease.batch;
+  if (const auto* dispatch = std::get_if<data_server::Dispatch>(&message)) {
+    const data_server::BatchId& dispatched = dispatch->lease.batch;
     Peer& peer = peers_.at(key);
-    if (dealt.kind == data_server::WorkKind::kTrain && dealt.epoch > peer.begun_epoch) {
-      peer.begun_epoch = dealt.epoch;
-      Post([this, epoch = dealt.epoch] { worker_->synchroniser().OnEpochBegun(epoch); });
+    if (dispatched.kind == data_server::WorkKind::kTrain && dispatched.epoch > peer.begun_epoch) {
+      peer.begun_epoch = dispatched.epoch;
+      Post([this, epoch = dispatched.epoch] { worker_->synchroniser().OnEpochBegun(epoch); });
     }
     worker::Batch* const batch = worker_->intake().TakeSlot();
     if (batch == nullptr) {
       if (!worker_->intake().settling()) {
         return false;
       }
-      Post([this, lease = deal->lease] { worker_->intake().OnNoSlot(lease); });
+      Post([this, lease = dispatch->lease] { worker_->intake().OnNoSlot(lease); });
       return true;
     }
-    const data_server::PartLayout layout(
-        deal->lease.batch.kind == data_server::WorkKind::kTrain ? world_.setup.train_examples
-                                                                : world_.setup.validation_examples,
-        deal->lease.batch.kind == data_server::WorkKind::kTrain ? world_.setup.job.data_servers : 1,
-        world_.setup.batch_size);
-    batch->lease = deal->lease;
-    batch->examples = layout.BatchExamples(deal->lease.batch.part, deal->lease.batch.index);
-    batch->job_examples = deal->job_examples;
-    batch->ahead_examples = deal->ahead_examples;
-    batch->snapshot = deal->snapshot;
+    const data_server::PartLayout layout(dispatch->lease.batch.kind == data_server::WorkKind::kTrain
+                                             ? world_.setup.train_examples
+                                             : world_.setup.validation_examples,
+                                         dispatch->lease.batch.kind == data_server::WorkKind::kTrain
+                                             ? world_.setup.job.data_servers
+                                             : 1,
+                                         world_.setup.batch_size);
+    batch->lease = dispatch->lease;
+    batch->examples = layout.BatchExamples(dispatch->lease.batch.part, dispatch->lease.batch.index);
+    batch->job_examples = dispatch->job_examples;
+    batch->ahead_examples = dispatch->ahead_examples;
+    batch->snapshot = dispatch->snapshot;
     if (batch->lease.batch.kind == worker::WorkKind::kTrain) {
       drained_->Set(key.second, false);
     } else {
-      Post([this, epoch = deal->lease.batch.epoch, snapshot = deal->snapshot] {
+      Post([this, epoch = dispatch->lease.batch.epoch, snapshot = dispatch->snapshot] {
         worker_->synchroniser().WantSnapshot(epoch, snapshot);
       });
     }

@@ -10,7 +10,7 @@ namespace adamant::simulation {
 namespace {
 
 constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{3} * Setup::kElements * sizeof(float);
-constexpr auto kStopPatience = seconds(4);
+constexpr auto kStopTimeout = seconds(4);
 constexpr auto kKeepLeasesEvery = seconds(1);
 
 }  // namespace
@@ -33,7 +33,7 @@ absl::Status WorkerProcess::Start(const controller::Welcome& /*welcome*/) {
   drained_ = std::make_unique<worker::DrainedServers>(worker_->intake());
   for (std::size_t i = 0; i < setup.training.threads; ++i) {
     trainers_.push_back(
-        std::make_unique<Trainer>(world_, *worker_, i, Self(), life, [this] { Ring(); }));
+        std::make_unique<Trainer>(world_, *worker_, i, Self(), life, [this] { Notify(); }));
     if (world_.Has(Mutation::kEarlyAcknowledge)) {
       trainers_.back()->on_trained = [this](const worker::Lease& lease) {
         AcknowledgeEarly(lease);
@@ -42,7 +42,7 @@ absl::Status WorkerProcess::Start(const controller::Welcome& /*welcome*/) {
   }
   keep_leases_at_ = Now();
   PlanTurn(Now());
-  Ring();
+  Notify();
   return absl::OkStatus();
 }
 
@@ -54,9 +54,9 @@ void WorkerProcess::OnControl(const controller::ControllerMessage& message) {
       Tell(controller::WorkerFlushed{flush->epoch});
     }
     Post([this, epoch = flush->epoch] { worker_->Flush(epoch); });
-  } else if (const auto* hold = std::get_if<controller::HoldPushes>(&message)) {
-    Post([this, n = hold->checkpoint] { worker_->synchroniser().Hold(n, clock_.Now()); });
-  } else if (const auto* release = std::get_if<controller::ReleasePushes>(&message)) {
+  } else if (const auto* hold = std::get_if<controller::PausePushes>(&message)) {
+    Post([this, n = hold->checkpoint] { worker_->synchroniser().Pause(n, clock_.Now()); });
+  } else if (const auto* release = std::get_if<controller::ResumePushes>(&message)) {
     Post([this, n = release->checkpoint] { worker_->synchroniser().ReleaseHold(n); });
   }
 }
@@ -74,7 +74,7 @@ controller::Heartbeat WorkerProcess::MakeHeartbeat() {
 void WorkerProcess::Stop() {
   stopping_ = true;
   Post([this] { worker_->synchroniser().Stop(); });
-  After(kStopPatience, [this] {
+  After(kStopTimeout, [this] {
     if (!std::exchange(left_, true)) {
       Leave();
     }
@@ -134,7 +134,7 @@ void WorkerProcess::Turn() {
     next = std::min(next, clock_.ToWorld(*advance));
   }
   PlanTurn(next);
-  Ring();
+  Notify();
 }
 
 absl::Status WorkerProcess::Advance() {
@@ -147,8 +147,8 @@ absl::Status WorkerProcess::Advance() {
   if (const auto epoch = worker_->synchroniser().TakeFlushed(); epoch.has_value()) {
     Tell(controller::WorkerFlushed{*epoch});
   }
-  if (const auto held = worker_->synchroniser().TakeHeld(); held.has_value()) {
-    Tell(controller::PushesHeld{.checkpoint = held->checkpoint, .sequence = held->sequence});
+  if (const auto held = worker_->synchroniser().TakePaused(); held.has_value()) {
+    Tell(controller::PushesPaused{.checkpoint = held->checkpoint, .sequence = held->sequence});
   }
   return absl::OkStatus();
 }
@@ -161,8 +161,8 @@ void WorkerProcess::KeepLeases() {
   }
 }
 
-// Somebody may have rung a bell.
-void WorkerProcess::Ring() {
+// Somebody may have rung a notifier.
+void WorkerProcess::Notify() {
   for (const auto& trainer : trainers_) {
     trainer->Wake();
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "services/common/base/backoff.h"
+#include "services/common/base/ids.h"
 #include "services/worker/core/worker.h"
 #include "services/worker/rpc/drained_servers.h"
 #include "tests/simulation/job/processes/member_process.h"
@@ -43,14 +44,14 @@ class WorkerProcess final : public MemberProcess {
   /// A link to a server.
   struct Peer {
     std::string address;
-    std::uint64_t incarnation = 0;
+    Incarnation incarnation = 0;
     std::uint64_t number = 0;  // of all peers; tells this one from a later one in its place
     std::optional<Backoff> backoff;
     StreamId stream = 0;
     bool connected = false;
-    std::deque<Message> held_up;    // behind a batch that waits for a slot
-    bool ended = false;             // the stream is, with a batch still waiting
-    std::uint64_t begun_epoch = 0;  // that a training batch has come of
+    std::deque<Message> held_up;  // behind a batch that waits for a slot
+    bool ended = false;           // the stream is, with a batch still waiting
+    DataEpoch begun_epoch = 0;    // that a training batch has come of
   };
 
   // The loop.
@@ -59,7 +60,7 @@ class WorkerProcess final : public MemberProcess {
   void Turn();
   absl::Status Advance();
   void KeepLeases();
-  void Ring();
+  void Notify();
 
   // Links.
   void UpdatePeers(const controller::Membership& view);
@@ -100,8 +101,8 @@ class WorkerProcess final : public MemberProcess {
   std::map<PeerKey, Peer> peers_;
   std::uint64_t peers_made_ = 0;
   worker::ClusterMap map_;
-  std::set<std::pair<worker::Sequence, ShardId>> sent_;  // kChangedRetry
-  std::uint64_t last_snapshot_ = 0;                      // kEvaluatesOtherModel
+  std::set<std::pair<Sequence, ShardId>> sent_;  // kChangedRetry
+  std::uint64_t last_snapshot_ = 0;              // kEvaluatesOtherModel
 };
 
 }  // namespace adamant::simulation

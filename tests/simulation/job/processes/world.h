@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "tests/simulation/engine/disk.h"
 #include "tests/simulation/engine/scheduler.h"
 #include "tests/simulation/engine/violations.h"
@@ -57,7 +58,7 @@ struct World {
   UpdateChecker updates;
   WorkChecker work;
   Before before;
-  std::map<BucketId, parameter_server::Epoch> served;  ///< the last in which a primary has served
+  std::map<BucketId, ConfigurationVersion> served;  ///< the last in which a primary has served
 };
 
 }  // namespace adamant::simulation

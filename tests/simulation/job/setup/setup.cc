@@ -192,8 +192,8 @@ std::vector<float> Setup::InitialValues(ShardId shard) const {
   return values;
 }
 
-data_server::WorkDealerOptions Setup::DealerOptions(std::uint32_t slot,
-                                                    std::uint64_t incarnation) const {
+data_server::BatchSchedulerOptions Setup::SchedulerOptions(std::uint32_t slot,
+                                                           Incarnation incarnation) const {
   return {.slot = slot,
           .incarnation = incarnation,
           .parts = job.data_servers,
@@ -205,7 +205,7 @@ data_server::WorkDealerOptions Setup::DealerOptions(std::uint32_t slot,
           .warm_start_examples = warm_start_examples};
 }
 
-parameter_server::ServerOptions Setup::ServerOptions(const parameter_server::Holder& self,
+parameter_server::ServerOptions Setup::ServerOptions(const parameter_server::ServerId& self,
                                                      std::uint64_t job_uid) const {
   return {.job_uid = job_uid,
           .self = self,

@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "operator/core/state/state.h"
+#include "services/common/base/ids.h"
 #include "services/common/base/rng.h"
 #include "services/common/model/model.h"
 #include "services/common/tensor/shard_layout.h"
-#include "services/data_server/core/work_dealer.h"
+#include "services/data_server/core/batch_scheduler.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
 #include "services/worker/core/base/update_plan.h"
 #include "services/worker/core/base/worker_options.h"
@@ -37,7 +38,7 @@ struct Setup {
   parameter_server::FlushLimits flush;
   std::uint64_t retain_bytes = 0;  ///< of each worker
   parameter_server::ReplicationTimes times;
-  std::map<controller::MemberId, std::int64_t> drift;  ///< of clocks: ns a second that each is fast
+  std::map<controller::SlotId, std::int64_t> drift;  ///< of clocks: ns a second that each is fast
   std::int64_t controller_drift = 0;
   parameter_server::PersistenceMode mode = parameter_server::PersistenceMode::kDelayed;
 
@@ -53,10 +54,10 @@ struct Setup {
   }
 
   [[nodiscard]] std::vector<float> InitialValues(ShardId shard) const;
-  [[nodiscard]] data_server::WorkDealerOptions DealerOptions(std::uint32_t slot,
-                                                             std::uint64_t incarnation) const;
-  [[nodiscard]] parameter_server::ServerOptions ServerOptions(const parameter_server::Holder& self,
-                                                              std::uint64_t job_uid) const;
+  [[nodiscard]] data_server::BatchSchedulerOptions SchedulerOptions(std::uint32_t slot,
+                                                                    Incarnation incarnation) const;
+  [[nodiscard]] parameter_server::ServerOptions ServerOptions(
+      const parameter_server::ServerId& self, std::uint64_t job_uid) const;
 
   /// One line, for failures.
   [[nodiscard]] std::string Describe() const;

@@ -124,7 +124,7 @@ void Process::OnWelcome(const controller::Welcome& welcome) {
   incarnation_ = welcome.incarnation;
   if (settings_.volume != nullptr) {
     if (server_ == nullptr) {
-      const controller::Holder self{settings_.id.slot, incarnation_};
+      const controller::ServerId self{settings_.id.slot, incarnation_};
       server_ = std::make_unique<controller::ServerModel>(self, settings_.volume->disk);
       (*settings_.servers)[self] = server_.get();
     }
@@ -146,8 +146,10 @@ void Process::OnMembership(const controller::Membership& view) {
 void Process::ProposeSometimes() {
   if (server_ != nullptr && connection_ != 0) {
     Servers& servers = *settings_.servers;
-    const auto silent = [&](const controller::Holder& holder) { return !servers.contains(holder); };
-    const auto copy = [&](std::uint32_t bucket, const controller::Holder& learner) {
+    const auto silent = [&](const controller::ServerId& server) {
+      return !servers.contains(server);
+    };
+    const auto copy = [&](BucketId bucket, const controller::ServerId& learner) {
       const auto found = servers.find(learner);
       if (found != servers.end()) {
         found->second->Receive(bucket);
@@ -187,8 +189,8 @@ void Process::ObeyAsDataServer(const controller::ControllerMessage& message) {
 void Process::ObeyAsWorker(const controller::ControllerMessage& message) {
   if (const auto* flush = std::get_if<controller::FlushWorker>(&message)) {
     Answer(controller::WorkerFlushed{flush->epoch}, milliseconds(50));
-  } else if (const auto* hold = std::get_if<controller::HoldPushes>(&message)) {
-    Answer(controller::PushesHeld{.checkpoint = hold->checkpoint});
+  } else if (const auto* hold = std::get_if<controller::PausePushes>(&message)) {
+    Answer(controller::PushesPaused{.checkpoint = hold->checkpoint});
   }
 }
 

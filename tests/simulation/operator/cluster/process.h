@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "services/common/base/ids.h"
 #include "tests/simulation/operator/cluster/network.h"
 #include "tests/unit/operator/core/job/server_model.h"
 
@@ -17,7 +18,7 @@ struct Volume {
 };
 
 /// The parameter servers of a job that run.
-using Servers = std::map<controller::Holder, controller::ServerModel*>;
+using Servers = std::map<controller::ServerId, controller::ServerModel*>;
 
 /// A simple member: joins whoever leads its job, obeys the highest term that it has heard, and
 /// answers what it is told after a while.
@@ -25,7 +26,7 @@ class Process final : public Peer {
  public:
   struct Settings {
     std::string job;  ///< UID
-    controller::MemberId id;
+    controller::SlotId id;
     std::uint64_t generation = 0;
     std::string uid;                   ///< of the pod
     std::shared_ptr<Volume> volume;    ///< of a parameter server
@@ -68,7 +69,7 @@ class Process final : public Peer {
 
   controller::ConnectionId connection_ = 0;
   std::uint64_t term_ = 0;
-  std::uint64_t incarnation_ = 0;
+  Incarnation incarnation_ = 0;
   bool dismissed_ = false;
   controller::Membership view_;
   std::unique_ptr<controller::ServerModel> server_;

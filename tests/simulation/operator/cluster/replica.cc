@@ -117,15 +117,15 @@ void Replica::TryToLead() {
   }
   world_.scheduler.Record(name_, "leads");
   hub_ = std::make_unique<Hub>(network_);
-  context_ = std::make_unique<kube::BodyContext>(
-      kube::BodyContext{.client = client_,
-                        .control = *hub_,
-                        .events = process_->events,
-                        .clock = world_.scheduler,
-                        .pods = {.image = "adamant", .control_service = "adamant-control:7070"},
-                        .new_id = [this] { return world_.ids(); }});
-  bodies_ = std::make_unique<kube::JobBodies>(*context_,
-                                              [this](const std::string& key) { Wake(key, {}); });
+  context_ = std::make_unique<kube::ReconcilerContext>(kube::ReconcilerContext{
+      .client = client_,
+      .control = *hub_,
+      .events = process_->events,
+      .clock = world_.scheduler,
+      .pods = {.image = "adamant", .control_service = "adamant-control:7070"},
+      .new_id = [this] { return world_.ids(); }});
+  bodies_ = std::make_unique<kube::JobReconcilers>(
+      *context_, [this](const std::string& key) { Wake(key, {}); });
   for (const auto& job : process_->jobs.All()) {
     Wake(kube::ToString(job->key), {});
   }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "operator/kube/job/job_bodies.h"
+#include "operator/kube/job/job_reconcilers.h"
 #include "operator/kube/pods/pod_object.h"
 #include "operator/kube/status/job_view.h"
 #include "operator/kube_client/api/event_recorder.h"
@@ -81,8 +81,8 @@ class Replica {
   std::unique_ptr<ProcessState> process_;
   bool candidate_ = false;
   std::unique_ptr<Hub> hub_;  // while it leads
-  std::unique_ptr<kube::BodyContext> context_;
-  std::unique_ptr<kube::JobBodies> bodies_;
+  std::unique_ptr<kube::ReconcilerContext> context_;
+  std::unique_ptr<kube::JobReconcilers> bodies_;
   std::map<std::string, Clock::TimePoint> planned_;  // work, by key
   std::map<std::string, int> failures_;
 };

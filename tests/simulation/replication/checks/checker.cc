@@ -8,7 +8,9 @@ namespace {
 
 using Role = ps::Replica::Role;
 
-ps::Holder ToHolder(const controller::Holder& holder) { return {holder.slot, holder.incarnation}; }
+ps::ServerId ToServerId(const controller::ServerId& server) {
+  return {server.slot, server.incarnation};
+}
 
 bool Has(const ps::Replica& replica, const ps::Entry& entry) {
   if (entry.lsn <= replica.committed()) {
@@ -36,15 +38,15 @@ void Checker::Report(const std::string& what, ShardId shard, const UpdateKey& ke
                      "\")");
 }
 
-void Checker::Report(const std::string& what, BucketId bucket, const ps::Holder& holder) {
+void Checker::Report(const std::string& what, BucketId bucket, const ps::ServerId& server) {
   violations_.Report(what + " (bucket " + std::to_string(bucket) + ", server-" +
-                     std::to_string(holder.slot) + "#" + std::to_string(holder.incarnation) +
+                     std::to_string(server.slot) + "#" + std::to_string(server.incarnation) +
                      "; row \"" + setup_.Row() + "\")");
 }
 
 // --- Records
 
-void Checker::Stored(std::uint64_t term, const std::vector<controller::Bucket>& records) {
+void Checker::Stored(std::uint64_t term, const std::vector<controller::Configuration>& records) {
   if (term < term_) {
     violations_.Report("I10: the controller of term " + std::to_string(term) +
                        " changes records in term " + std::to_string(term_));
@@ -59,121 +61,124 @@ void Checker::Stored(std::uint64_t term, const std::vector<controller::Bucket>& 
   }
 }
 
-void Checker::Tell(BucketId bucket, const controller::Bucket& record) {
-  const auto name = [](const controller::Holder& holder) {
-    return std::to_string(holder.slot) + "#" + std::to_string(holder.incarnation);
+void Checker::Tell(BucketId bucket, const controller::Configuration& record) {
+  const auto name = [](const controller::ServerId& server) {
+    return std::to_string(server.slot) + "#" + std::to_string(server.incarnation);
   };
   std::string text = "primary " + name(record.primary) + ", members";
-  for (const controller::Holder& member : record.members) {
-    text += " " + name(member);
+  for (const controller::ServerId& replica : record.replicas) {
+    text += " " + name(replica);
   }
   text += record.learner ? ", learner " + name(*record.learner) : "";
-  text += record.leaver ? ", leaver " + name(*record.leaver) : "";
-  text += record.heir ? ", heir " + name(*record.heir) : "";
-  scheduler_.Record("bucket " + std::to_string(bucket), text, record.generation, record.epoch);
+  text += record.departing ? ", leaver " + name(*record.departing) : "";
+  text += record.successor ? ", heir " + name(*record.successor) : "";
+  scheduler_.Record("bucket " + std::to_string(bucket), text, record.generation, record.version);
 }
 
-void Checker::CheckChange(BucketId bucket, const controller::Bucket& record) {
+void Checker::CheckChange(BucketId bucket, const controller::Configuration& record) {
   BucketHistory& history = buckets_[bucket];
-  const controller::Bucket& before = history.record;
-  const ps::Holder primary = ToHolder(record.primary);
-  if (record.epoch < before.epoch) {
-    return Report("I2: an epoch falls", bucket, primary);
+  const controller::Configuration& before = history.record;
+  const ps::ServerId primary = ToServerId(record.primary);
+  if (record.version < before.version) {
+    return Report("I2: a configuration version falls", bucket, primary);
   }
-  const auto [known, added] = history.primaries.emplace(record.epoch, primary);
+  const auto [known, added] = history.primaries.emplace(record.version, primary);
   if (known->second != primary) {
-    Report("I2: an epoch has two primaries", bucket, primary);
+    Report("I2: a configuration version has two primaries", bucket, primary);
   }
-  if (record.epoch == before.epoch || before.epoch == 0) {
+  if (record.version == before.version || before.version == 0) {
     return;
   }
-  const auto lives = [&](const controller::Holder& each) { return view_.lives(ToHolder(each)); };
+  const auto lives = [&](const controller::ServerId& each) {
+    return view_.lives(ToServerId(each));
+  };
   if (record.generation != before.generation) {
     CheckRestore(bucket, record);
   }
-  for (const controller::Holder& member : before.members) {
-    if (record.generation == before.generation && before.created && lives(member) &&
-        !record.Has(member) && record.members.size() < setup_.min_in_sync) {
-      Report("I14: one that lives leaves fewer than minInSync", bucket, ToHolder(member));
+  for (const controller::ServerId& replica : before.replicas) {
+    if (record.generation == before.generation && before.created && lives(replica) &&
+        !record.Has(replica) && record.replicas.size() < setup_.min_in_sync) {
+      Report("I14: one that lives leaves fewer than minInSync", bucket, ToServerId(replica));
     }
   }
   CheckDurable(bucket, record);
-  for (const controller::Holder& member : record.members) {
-    if (record.generation == before.generation && before.created && !before.Has(member)) {
-      CheckJoined(bucket, ToHolder(member));
+  for (const controller::ServerId& replica : record.replicas) {
+    if (record.generation == before.generation && before.created && !before.Has(replica)) {
+      CheckJoined(bucket, ToServerId(replica));
     }
   }
 }
 
-void Checker::CheckRestore(BucketId bucket, const controller::Bucket& record) {
+void Checker::CheckRestore(BucketId bucket, const controller::Configuration& record) {
   BucketHistory& history = buckets_[bucket];
   if (!IsLost(bucket)) {
-    Report("I12: a bucket is restored although a member lives", bucket, ToHolder(record.primary));
+    Report(
+        "I12: a bucket is restored although a replica lives", bucket, ToServerId(record.primary));
   }
   history.durable = 0;
   if (std::exchange(history.served, false)) {
     history.last_members.clear();
-    for (const controller::Holder& member : history.record.members) {
-      history.last_members.push_back(ToHolder(member));
+    for (const controller::ServerId& replica : history.record.replicas) {
+      history.last_members.push_back(ToServerId(replica));
     }
   }
 }
 
 bool Checker::IsLost(BucketId bucket) const {
-  return std::ranges::none_of(buckets_[bucket].record.members, [&](const controller::Holder& each) {
-    return view_.lives(ToHolder(each));
-  });
+  return std::ranges::none_of(
+      buckets_[bucket].record.replicas,
+      [&](const controller::ServerId& each) { return view_.lives(ToServerId(each)); });
 }
 
-void Checker::CheckJoined(BucketId bucket, const ps::Holder& holder) {
-  if (!view_.lives(holder)) {
+void Checker::CheckJoined(BucketId bucket, const ps::ServerId& server) {
+  if (!view_.lives(server)) {
     return;
   }
   const BucketHistory& history = buckets_[bucket];
   const auto generation = history.generations.find(history.record.generation);
   const std::size_t committed =
       generation == history.generations.end() ? 0 : generation->second.origins.size();
-  const ps::Bucket* const at = view_.bucket(bucket, holder);
+  const ps::Bucket* const at = view_.bucket(bucket, server);
   const ps::Lsn prepared = at == nullptr ? 0 : at->replica().prepared();
   if (prepared < committed || at == nullptr || at->content().shards.empty()) {
     Report("I9: a server joins that has entries up to " + std::to_string(prepared) + " of " +
                std::to_string(committed),
            bucket,
-           holder);
+           server);
   }
 }
 
 bool Checker::MayBeLost(BucketId bucket) const {
   const BucketHistory& history = buckets_[bucket];
-  const auto lied = [&](const auto& member) { return view_.disk(member.slot).has_lied(); };
+  const auto lied = [&](const auto& replica) { return view_.disk(replica.slot).has_lied(); };
   if (!history.served) {  // it was to come back, or has never been there
     return std::ranges::all_of(history.last_members, lied);
   }
-  return IsLost(bucket) && std::ranges::all_of(history.record.members, lied);
+  return IsLost(bucket) && std::ranges::all_of(history.record.replicas, lied);
 }
 
-bool Checker::LastMembersLied(BucketId bucket) const {
-  return std::ranges::any_of(buckets_[bucket].last_members, [&](const ps::Holder& member) {
-    return view_.disk(member.slot).has_lied();
+bool Checker::LastReplicasLied(BucketId bucket) const {
+  return std::ranges::any_of(buckets_[bucket].last_members, [&](const ps::ServerId& replica) {
+    return view_.disk(replica.slot).has_lied();
   });
 }
 
 // --- Replicas
 
-void Checker::Watch(BucketId bucket, const ps::Holder& holder, const ps::Replica& replica) {
+void Checker::Watch(BucketId bucket, const ps::ServerId& server, const ps::Replica& replica) {
   BucketHistory& history = buckets_[bucket];
   const ps::Configuration& configuration = replica.configuration();
-  if (configuration.epoch == 0) {
+  if (configuration.version == 0) {
     return;
   }
-  ps::Epoch& epoch = history.epochs[holder];
-  if (configuration.epoch < epoch) {
-    Report("I3: an epoch falls", bucket, holder);
+  ConfigurationVersion& configuration_version = history.epochs[server];
+  if (configuration.version < configuration_version) {
+    Report("I3: a configuration version falls", bucket, server);
   }
-  epoch = configuration.epoch;
-  const auto primary = history.primaries.find(configuration.epoch);
+  configuration_version = configuration.version;
+  const auto primary = history.primaries.find(configuration.version);
   if (primary == history.primaries.end() || primary->second != configuration.primary) {
-    Report("I2: a server takes another for the primary than the record says", bucket, holder);
+    Report("I2: a server takes another for the primary than the record says", bucket, server);
   }
   if (replica.IsPrimary() && replica.durable() > history.durable &&
       IsCurrent(bucket, configuration.generation)) {
@@ -182,23 +187,25 @@ void Checker::Watch(BucketId bucket, const ps::Holder& holder, const ps::Replica
   }
 }
 
-void Checker::Promised(BucketId bucket, const ps::Holder& holder, ps::Epoch epoch) {
-  if (epoch < buckets_[bucket].epochs[holder]) {
-    Report("I3: a server accepts what belongs to an earlier epoch", bucket, holder);
+void Checker::Promised(BucketId bucket,
+                       const ps::ServerId& server,
+                       ConfigurationVersion configuration_version) {
+  if (configuration_version < buckets_[bucket].epochs[server]) {
+    Report("I3: a server accepts what belongs to an earlier configuration", bucket, server);
   }
 }
 
 void Checker::Committed(BucketId bucket,
-                        const ps::Holder& holder,
+                        const ps::ServerId& server,
                         const ps::Replica& replica,
                         const ps::Entry& entry) {
   Generation& generation = buckets_[bucket].generations[replica.configuration().generation];
-  std::vector<ps::Epoch>& origins = generation.origins;
+  std::vector<ConfigurationVersion>& origins = generation.origins;
   if (entry.lsn > origins.size() + 1) {
-    Report("I7: an entry is committed before the one before it", bucket, holder);
+    Report("I7: an entry is committed before the one before it", bucket, server);
   } else if (entry.lsn <= origins.size() && origins[entry.lsn - 1] != entry.origin) {
     Report(
-        "I7: servers commit different entries at lsn " + std::to_string(entry.lsn), bucket, holder);
+        "I7: servers commit different entries at lsn " + std::to_string(entry.lsn), bucket, server);
   }
   if (entry.lsn == origins.size() + 1) {
     origins.push_back(entry.origin);
@@ -210,25 +217,26 @@ void Checker::Committed(BucketId bucket,
     std::ranges::for_each(entry.puts, [&](const auto& put) { records_.Committed(put); });
   }
   if (replica.IsPrimary()) {
-    CheckMembers(bucket, replica, entry);
+    CheckReplicas(bucket, replica, entry);
   }
 }
 
-void Checker::CheckMembers(BucketId bucket, const ps::Replica& replica, const ps::Entry& entry) {
+void Checker::CheckReplicas(BucketId bucket, const ps::Replica& replica, const ps::Entry& entry) {
   const ps::Configuration& configuration = replica.configuration();
-  if (configuration.members.size() < setup_.min_in_sync) {
-    Report(
-        "I4: an entry is committed by fewer than minInSync members", bucket, configuration.primary);
+  if (configuration.replicas.size() < setup_.min_in_sync) {
+    Report("I4: an entry is committed by fewer than minInSync replicas",
+           bucket,
+           configuration.primary);
   }
-  for (const ps::Holder& member : configuration.members) {
-    const ps::Bucket* const at = view_.bucket(bucket, member);
-    if (at == nullptr || at->replica().configuration().epoch != configuration.epoch) {
+  for (const ps::ServerId& server : configuration.replicas) {
+    const ps::Bucket* const at = view_.bucket(bucket, server);
+    if (at == nullptr || at->replica().configuration().version != configuration.version) {
       continue;
     }
     if (!Has(at->replica(), entry)) {
-      Report("I4: an entry is committed that a member lacks", bucket, member);
-    } else if (!IsLogged(bucket, member, entry)) {
-      Report("I4: an entry is committed that a member has not stored", bucket, member);
+      Report("I4: an entry is committed that a replica lacks", bucket, server);
+    } else if (!IsLogged(bucket, server, entry)) {
+      Report("I4: an entry is committed that a replica has not stored", bucket, server);
     }
   }
 }

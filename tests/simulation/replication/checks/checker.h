@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "operator/core/state/messages.h"
+#include "services/common/base/ids.h"
 #include "services/parameter_server/core/buckets/bucket.h"
 #include "services/parameter_server/core/storage/stored_bucket.h"
 #include "tests/simulation/engine/violations.h"
@@ -25,20 +26,20 @@ namespace adamant::replication_simulation {
 /// Keeps books of its own about every bucket, and compares. Its numbering of promises is that of
 /// reliability:
 ///   I1 one lease-valid primary          I7 logs agree by lsn
-///   I2 one primary an epoch             I8 what is stored is a prefix of what is committed
-///   I3 nothing accepted below an epoch  I9 who joins has all that is committed
-///   I4 committed: at every member       I10 one controller changes records
+///   I2 one primary a configuration             I8 what is stored is a prefix of what is committed
+///   I3 nothing accepted below a configuration  I9 who joins has all that is committed
+///   I4 committed: at every replica       I10 one controller changes records
 ///   I5 acknowledged: at every primary   I11 a read shows all that was acknowledged before
 ///   I6 each update at most once         I12 what a total loss takes is bounded
 ///   I14 nobody who lives leaves fewer than minInSync behind
-///   I15 what is durable is on every member's disk
+///   I15 what is durable is on every replica's disk
 /// Threads: one.
 class Checker {
  public:
   /// What it may look at, in the processes that live.
   struct View {
-    std::function<const ps::Bucket*(BucketId bucket, const ps::Holder&)> bucket;
-    std::function<bool(const ps::Holder&)> lives;
+    std::function<const ps::Bucket*(BucketId bucket, const ps::ServerId&)> bucket;
+    std::function<bool(const ps::ServerId&)> lives;
     std::function<const Disk&(std::uint32_t slot)> disk;
   };
 
@@ -52,17 +53,19 @@ class Checker {
   // --- Records and replicas (checker.cc)
 
   /// The controller of this term has stored these records.
-  void Stored(std::uint64_t term, const std::vector<controller::Bucket>& records);
+  void Stored(std::uint64_t term, const std::vector<controller::Configuration>& records);
 
   /// A replica has done something.
-  void Watch(BucketId bucket, const ps::Holder& holder, const ps::Replica& replica);
+  void Watch(BucketId bucket, const ps::ServerId& server, const ps::Replica& replica);
 
-  /// A replica says that it has everything up to `acked` of this epoch.
-  void Promised(BucketId bucket, const ps::Holder& holder, ps::Epoch epoch);
+  /// A replica says that it has everything up to `acked` of this configuration.
+  void Promised(BucketId bucket,
+                const ps::ServerId& server,
+                ConfigurationVersion configuration_version);
 
   /// A replica commits an entry.
   void Committed(BucketId bucket,
-                 const ps::Holder& holder,
+                 const ps::ServerId& server,
                  const ps::Replica& replica,
                  const ps::Entry& entry);
 
@@ -71,16 +74,16 @@ class Checker {
     return buckets_[bucket].record.generation == generation;
   }
 
-  /// Of the members that served the bucket last, before they were all lost, one had a disk that has
-  /// lied.
-  [[nodiscard]] bool LastMembersLied(BucketId bucket) const;
+  /// Of the replicas that served the bucket last, before they were all lost, one had a disk that
+  /// has lied.
+  [[nodiscard]] bool LastReplicasLied(BucketId bucket) const;
 
-  /// The members that served the bucket last, before they were all lost.
-  [[nodiscard]] const std::vector<ps::Holder>& LastMembers(BucketId bucket) const {
+  /// The replicas that served the bucket last, before they were all lost.
+  [[nodiscard]] const std::vector<ps::ServerId>& LastMembers(BucketId bucket) const {
     return buckets_[bucket].last_members;
   }
 
-  /// All members of a bucket have ended, and what the last that served it had stored, if anything,
+  /// All replicas of a bucket have ended, and what the last that served it had stored, if anything,
   /// may be gone.
   [[nodiscard]] bool MayBeLost(BucketId bucket) const;
 
@@ -96,10 +99,10 @@ class Checker {
   void Serves(const ps::Configuration& record, const ps::Bucket& bucket, BucketId id);
 
   /// Somebody could read all of a bucket.
-  void Read(BucketId id, const ps::Holder& holder, const ps::Bucket& bucket);
+  void Read(BucketId id, const ps::ServerId& server, const ps::Bucket& bucket);
 
   /// Somebody has read a shard.
-  void Fetched(const ps::Holder& holder, const ps::ShardValue& value);
+  void Fetched(const ps::ServerId& server, const ps::ShardValue& value);
 
   /// Updates of single shards.
   [[nodiscard]] std::uint64_t acknowledged() const { return acknowledged_; }
@@ -107,13 +110,13 @@ class Checker {
 
   // --- Disks (disk_checks.cc)
 
-  /// A holder's shard goes to its disk, or to another server as part of a copy.
-  void Leaves(const ps::Holder& holder, ShardId shard, std::string_view stored);
+  /// A server's shard goes to its disk, or to another server as part of a copy.
+  void Leaves(const ps::ServerId& server, ShardId shard, std::string_view stored);
 
   /// A bucket is about to be loaded from a disk, which holds this.
   void Loads(BucketId id, const ps::StoredContent& stored);
 
-  /// A bucket comes back from a disk, which held this, after all its members were lost. What was
+  /// A bucket comes back from a disk, which held this, after all its replicas were lost. What was
   /// acknowledged before `safe` must be there.
   void Restored(BucketId id,
                 const ps::StoredContent& stored,
@@ -129,7 +132,7 @@ class Checker {
  private:
   struct Taken {
     UpdateKey key;
-    std::uint64_t sequence = 0;  // under which it was taken
+    Sequence sequence = 0;  // under which it was taken
   };
   struct Item {
     Taken taken;
@@ -153,26 +156,26 @@ class Checker {
   };
   /// What was committed in one generation.
   struct Generation {
-    std::vector<ps::Epoch> origins;                    // of lsn 1, 2, …
+    std::vector<ConfigurationVersion> origins;         // of lsn 1, 2, …
     std::map<ShardId, std::vector<ps::Lsn>> touching;  // entries, in order
   };
   struct BucketHistory {
-    std::map<ps::Epoch, ps::Holder> primaries;
+    std::map<ConfigurationVersion, ps::ServerId> primaries;
     std::map<std::uint64_t, Generation> generations;
-    std::map<ps::Holder, ps::Epoch> epochs;  // that a holder has reached
-    controller::Bucket record;
-    bool served = false;                   // in this generation
-    ps::Lsn durable = 0;                   // likewise, as primaries say
-    std::vector<ps::Holder> last_members;  // of the last generation that was served
+    std::map<ps::ServerId, ConfigurationVersion> epochs;  // that a server has reached
+    controller::Configuration record;
+    bool served = false;                     // in this generation
+    ps::Lsn durable = 0;                     // likewise, as primaries say
+    std::vector<ps::ServerId> last_members;  // of the last generation that was served
   };
 
   [[nodiscard]] bool IsLost(BucketId bucket) const;
-  void Report(const std::string& what, BucketId bucket, const ps::Holder& holder);
+  void Report(const std::string& what, BucketId bucket, const ps::ServerId& server);
   void Report(const std::string& what, ShardId shard, const UpdateKey& key);
   [[nodiscard]] bool HasAcknowledged(BucketId id, const ps::Bucket& bucket) const;
-  void Tell(BucketId bucket, const controller::Bucket& record);
-  void CheckChange(BucketId bucket, const controller::Bucket& record);
-  void CheckRestore(BucketId bucket, const controller::Bucket& record);
+  void Tell(BucketId bucket, const controller::Configuration& record);
+  void CheckChange(BucketId bucket, const controller::Configuration& record);
+  void CheckRestore(BucketId bucket, const controller::Configuration& record);
   void Append(ShardId shard, const Taken& update);
   void Truncate(ShardId shard, std::size_t updates, Clock::TimePoint safe);
   [[nodiscard]] static std::vector<Taken> Logged(const ps::StoredContent& stored,
@@ -183,11 +186,11 @@ class Checker {
   [[nodiscard]] Branch FirstOf(ShardId shard, std::size_t updates) const;
   void Follow(ShardId shard, const Branch& branch, Clock::TimePoint safe);
   [[nodiscard]] bool IsPrefix(ShardId shard, const ps::ShardContent& content) const;
-  void CheckJoined(BucketId bucket, const ps::Holder& holder);
-  void CheckMembers(BucketId bucket, const ps::Replica& replica, const ps::Entry& entry);
-  void CheckDurable(BucketId bucket, const controller::Bucket& record);
+  void CheckJoined(BucketId bucket, const ps::ServerId& server);
+  void CheckReplicas(BucketId bucket, const ps::Replica& replica, const ps::Entry& entry);
+  void CheckDurable(BucketId bucket, const controller::Configuration& record);
   [[nodiscard]] bool IsLogged(BucketId bucket,
-                              const ps::Holder& holder,
+                              const ps::ServerId& server,
                               const ps::Entry& entry) const;
   [[nodiscard]] bool IsStored(
       const Disk& disk, ShardId shard, std::uint64_t generation, ps::Lsn lsn, bool synced) const;

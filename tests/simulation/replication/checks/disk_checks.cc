@@ -30,8 +30,8 @@ bool Checker::IsStored(
          (lsn == 0 || (content->generation == generation && content->lsn >= lsn));
 }
 
-bool Checker::IsLogged(BucketId bucket, const ps::Holder& holder, const ps::Entry& entry) const {
-  const Disk& disk = view_.disk(holder.slot);
+bool Checker::IsLogged(BucketId bucket, const ps::ServerId& server, const ps::Entry& entry) const {
+  const Disk& disk = view_.disk(server.slot);
   const bool is_logged = setup_.mode != ps::PersistenceMode::kNone && !entry.puts.empty();
   if ((!setup_.logged() && !is_logged) || disk.has_lied()) {
     return true;
@@ -53,7 +53,7 @@ bool Checker::IsLogged(BucketId bucket, const ps::Holder& holder, const ps::Entr
 
 // Whichever of the disks comes back after a loss of power everywhere, it has what workers were told
 // to be on all of them.
-void Checker::CheckDurable(BucketId bucket, const controller::Bucket& record) {
+void Checker::CheckDurable(BucketId bucket, const controller::Configuration& record) {
   BucketHistory& history = buckets_[bucket];
   if (history.durable == 0 || setup_.mode == ps::PersistenceMode::kNone) {
     return;
@@ -68,10 +68,10 @@ void Checker::CheckDurable(BucketId bucket, const controller::Bucket& record) {
     const auto after = std::ranges::upper_bound(touching->second, history.durable);
     return after == touching->second.begin() ? 0 : *std::prev(after);
   };
-  for (const controller::Holder& member : record.members) {
-    const ps::Holder holder{member.slot, member.incarnation};
-    const Disk& disk = view_.disk(holder.slot);
-    if (!view_.lives(holder) || disk.has_lied()) {
+  for (const controller::ServerId& replica : record.replicas) {
+    const ps::ServerId server{replica.slot, replica.incarnation};
+    const Disk& disk = view_.disk(server.slot);
+    if (!view_.lives(server) || disk.has_lied()) {
       continue;
     }
     const auto marked = disk.store().GetDurable(mark.key);
@@ -79,24 +79,24 @@ void Checker::CheckDurable(BucketId bucket, const controller::Bucket& record) {
       return IsStored(disk, shard, record.generation, last_touch(shard), true);
     });
     if (!marked.ok() || *marked != mark.value || !all) {
-      Report("I15: what is durable is not on a member's disk, though workers are alive",
+      Report("I15: what is durable is not on a replica's disk, though workers are alive",
              bucket,
-             holder);
+             server);
     }
   }
 }
 
-void Checker::Leaves(const ps::Holder& holder, ShardId shard, std::string_view stored) {
+void Checker::Leaves(const ps::ServerId& server, ShardId shard, std::string_view stored) {
   const BucketId bucket = layout_.shards()[shard].bucket;
   const auto content = ps::DecodeContent(setup_.IdentityOf(shard), stored);
   // Of an earlier generation: it is of no use any more. As it comes back: see Restored.
-  const ps::Bucket* const at = view_.bucket(bucket, holder);
+  const ps::Bucket* const at = view_.bucket(bucket, server);
   if (content.ok() && IsCurrent(bucket, content->generation) && at != nullptr &&
       at->replica().role() != ps::Replica::Role::kLoading && !IsPrefix(shard, *content)) {
     Report("I8: what is stored of shard " + std::to_string(shard) +
                " is no prefix of what is committed",
            bucket,
-           holder);
+           server);
   }
 }
 
@@ -178,7 +178,7 @@ void Checker::Restored(BucketId id,
                        const ps::StoredContent& stored,
                        const ps::Bucket& bucket,
                        Clock::TimePoint safe) {
-  records_.Restored(id, bucket.content().records, LastMembersLied(id));
+  records_.Restored(id, bucket.content().records, LastReplicasLied(id));
   for (std::size_t i = 0; i < stored.shards.size(); ++i) {
     const ShardId shard = setup_.shards_of[id][i];
     std::optional<Branch> branch = BranchOf(shard, stored.shards[i]);

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "services/common/base/ids.h"
 #include "services/parameter_server/core/buckets/bucket.h"
 #include "tests/simulation/engine/violations.h"
 #include "tests/simulation/replication/world/disk.h"

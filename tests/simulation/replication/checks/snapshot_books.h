@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/parameter_server/core/buckets/records.h"
 #include "tests/simulation/replication/world/setup.h"
 
@@ -16,15 +17,15 @@ namespace adamant::replication_simulation {
 class SnapshotBooks {
  public:
   struct Entry {
-    ps::Epoch epoch = 0;                  ///< under which the server was the primary
+    ConfigurationVersion configuration_version = 0;  ///< under which the server was the primary
     std::vector<std::uint64_t> versions;  ///< of the shards: updates applied since their creation
     ps::RecordMap records;
   };
 
-  /// The server holds this, and says that it is stored: since the first time in this epoch.
+  /// The server holds this, and says that it is stored: since the first time in this configuration.
   void Taken(std::uint64_t snapshot, std::uint32_t slot, BucketId bucket, Entry entry) {
     const auto [known, first] = entries_.try_emplace({snapshot, slot, bucket}, entry);
-    if (!first && known->second.epoch != entry.epoch) {
+    if (!first && known->second.configuration_version != entry.configuration_version) {
       known->second = std::move(entry);
     }
   }

@@ -70,30 +70,30 @@ bool Checker::HasAcknowledged(BucketId id, const ps::Bucket& bucket) const {
 void Checker::Serves(const ps::Configuration& record, const ps::Bucket& bucket, BucketId id) {
   buckets_[id].served = true;
   // Who has been replaced and has not heard may come late.
-  if (record.epoch == buckets_[id].record.epoch && !HasAcknowledged(id, bucket)) {
+  if (record.version == buckets_[id].record.version && !HasAcknowledged(id, bucket)) {
     Report("I5: a primary lacks an acknowledged update", id, record.primary);
   }
-  if (record.epoch == buckets_[id].record.epoch) {
+  if (record.version == buckets_[id].record.version) {
     records_.Serves(id, bucket.content().records);
   }
 }
 
-void Checker::Read(BucketId id, const ps::Holder& holder, const ps::Bucket& bucket) {
+void Checker::Read(BucketId id, const ps::ServerId& server, const ps::Bucket& bucket) {
   if (!HasAcknowledged(id, bucket)) {
-    Report("I11: a read misses an acknowledged update", id, holder);
+    Report("I11: a read misses an acknowledged update", id, server);
   }
   records_.Serves(id, bucket.content().records);
 }
 
-void Checker::Fetched(const ps::Holder& holder, const ps::ShardValue& value) {
+void Checker::Fetched(const ps::ServerId& server, const ps::ShardValue& value) {
   const ShardHistory& history = shards_[value.shard];
   const BucketId bucket = layout_.shards()[value.shard].bucket;
   if (value.version < history.acknowledged) {
-    Report("I11: what is read misses an acknowledged update", bucket, holder);
+    Report("I11: what is read misses an acknowledged update", bucket, server);
   }
   if (value.version > 0 && (value.version > history.items.size() ||
                             history.items[value.version - 1].values != HashOf(value.values))) {
-    Report("I7: what is read is not what was committed", bucket, holder);
+    Report("I7: what is read is not what was committed", bucket, server);
   }
 }
 

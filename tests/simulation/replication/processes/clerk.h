@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "services/common/base/ids.h"
 #include "tests/simulation/replication/processes/world.h"
 #include "tests/simulation/replication/world/traffic.h"
 

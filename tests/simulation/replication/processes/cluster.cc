@@ -18,8 +18,8 @@ Cluster::Cluster(World& world)
   world_.network.on_opened = [this](Place from, Place to) {
     ServerProcess* const sender = Running(from);
     ServerProcess* const peer = Running(to);
-    if (sender != nullptr && peer != nullptr && peer->holder().incarnation != 0) {
-      world_.scheduler.After(Clock::Duration(0), sender->life, [sender, to = peer->holder()] {
+    if (sender != nullptr && peer != nullptr && peer->server().incarnation != 0) {
+      world_.scheduler.After(Clock::Duration(0), sender->life, [sender, to = peer->server()] {
         sender->OnOpened(to);
       });
     }
@@ -32,11 +32,11 @@ Cluster::Cluster(World& world)
     }
   };
   world_.checker.Look(
-      {.bucket = [this](BucketId bucket, const ps::Holder& holder) -> const ps::Bucket* {
-         const ServerProcess* const server = Find(holder);
+      {.bucket = [this](BucketId bucket, const ps::ServerId& server_id) -> const ps::Bucket* {
+         const ServerProcess* const server = Find(server_id);
          return server == nullptr ? nullptr : server->bucket(bucket);
        },
-       .lives = [this](const ps::Holder& holder) { return Find(holder) != nullptr; },
+       .lives = [this](const ps::ServerId& server_id) { return Find(server_id) != nullptr; },
        .disk = [this](std::uint32_t slot) -> const Disk& { return *disks_[slot]; }});
   StartController();
   writer_incarnations_.assign(world_.setup.writers, 0);
@@ -49,9 +49,9 @@ Cluster::Cluster(World& world)
   }
 }
 
-ServerProcess* Cluster::Find(const ps::Holder& holder) const {
-  ServerProcess* const process = slots_[holder.slot].process.get();
-  return process != nullptr && process->holder() == holder ? process : nullptr;
+ServerProcess* Cluster::Find(const ps::ServerId& server_id) const {
+  ServerProcess* const process = slots_[server_id.slot].process.get();
+  return process != nullptr && process->server() == server_id ? process : nullptr;
 }
 
 ServerProcess* Cluster::Find(const LifePtr& life) const {
@@ -68,19 +68,19 @@ ServerProcess* Cluster::Find(const LifePtr& life) const {
   return nullptr;
 }
 
-ServerProcess* Cluster::FindAny(const ps::Holder& holder) const {
+ServerProcess* Cluster::FindAny(const ps::ServerId& server_id) const {
   for (const Left& left : left_) {
-    if (left.process->holder() == holder) {
+    if (left.process->server() == server_id) {
       return left.process.get();
     }
   }
-  return Find(holder);
+  return Find(server_id);
 }
 
 // Who is asked under the address of a slot.
 ServerProcess* Cluster::Reach(std::uint32_t slot) {
   for (const Left& left : left_) {
-    if (left.process->holder().slot == slot && world_.scheduler.Chance(0.5)) {
+    if (left.process->server().slot == slot && world_.scheduler.Chance(0.5)) {
       return left.process.get();
     }
   }
@@ -89,7 +89,7 @@ ServerProcess* Cluster::Reach(std::uint32_t slot) {
 
 // --- Processes
 
-void Cluster::Start(controller::MemberId id, std::uint64_t generation) {
+void Cluster::Start(controller::SlotId id, std::uint64_t generation) {
   if (id.role == controller::Role::kWorker) {
     return StartForeman(generation);
   }
@@ -120,7 +120,7 @@ void Cluster::KeepDown(std::uint32_t slot, Clock::Duration time) {
 }
 
 void Cluster::End(ServerProcess& server) {
-  const std::uint32_t slot = server.holder().slot;
+  const std::uint32_t slot = server.server().slot;
   if (slots_[slot].process.get() != &server) {
     return EndLeft(server);
   }
@@ -129,11 +129,11 @@ void Cluster::End(ServerProcess& server) {
   if (world_.tracer != nullptr) {
     world_.tracer->Crashes(slot);
   }
-  deaths_[server.holder()] = world_.scheduler.Now();
+  deaths_[server.server()] = world_.scheduler.Now();
   const std::size_t survivors = disks_[slot]->store().unflushed();
   disks_[slot]->Close(world_.scheduler.rng().Below(survivors + 1));
   for (auto& [id, connection] : connections_) {
-    if (connection.member == &server) {
+    if (connection.replica == &server) {
       Doom(id, milliseconds(500));
     }
   }
@@ -145,7 +145,7 @@ void Cluster::End(ServerProcess& server) {
 void Cluster::TellExit(std::uint32_t slot) {
   ControllerProcess* const controller = controller_.get();
   const bool proved = std::ranges::none_of(left_, [&](const Left& left) {
-    return left.process->holder().slot == slot && left.generation == slots_[slot].generation;
+    return left.process->server().slot == slot && left.generation == slots_[slot].generation;
   });
   if (controller != nullptr) {
     world_.scheduler.After(
@@ -166,7 +166,7 @@ void Cluster::EndLeft(ServerProcess& server) {
   world_.scheduler.Record(server.life->name, "ends");
   server.life->ended = true;
   for (auto& [id, connection] : connections_) {
-    if (connection.member == &server) {
+    if (connection.replica == &server) {
       Doom(id, milliseconds(500));
     }
   }
@@ -180,9 +180,9 @@ void Cluster::MoveVolume(std::uint32_t slot, bool out_of_reach, Clock::Duration 
     return;
   }
   const Place place = world_.left_place(slot);
-  deaths_[process->holder()] = world_.scheduler.Now();  // of its disk, as others have it
+  deaths_[process->server()] = world_.scheduler.Now();  // of its disk, as others have it
   process->LoseVolume(place);
-  slots_[slot].left = process->holder().incarnation;
+  slots_[slot].left = process->server().incarnation;
   left_.push_back({.process = std::move(slots_[slot].process),
                    .generation = slots_[slot].generation,
                    .read_since = {}});
@@ -199,7 +199,7 @@ void Cluster::MoveVolume(std::uint32_t slot, bool out_of_reach, Clock::Duration 
     }
   }
   for (auto& [id, connection] : connections_) {
-    if (connection.member == process) {
+    if (connection.replica == process) {
       Doom(id, seconds(1));
     }
   }
@@ -212,12 +212,12 @@ bool Cluster::AwaitsProof(std::uint32_t slot) const {
   if (left == 0 || controller_ == nullptr) {
     return left != 0;
   }
-  const auto unproved = [&](const controller::Holder& holder) {
-    return holder.slot == slot && holder.incarnation <= left &&
-           !std::ranges::binary_search(controller_->dead(), holder);
+  const auto unproved = [&](const controller::ServerId& server_id) {
+    return server_id.slot == slot && server_id.incarnation <= left &&
+           !std::ranges::binary_search(controller_->dead(), server_id);
   };
-  return std::ranges::any_of(controller_->records(), [&](const controller::Bucket& record) {
-    return std::ranges::any_of(record.members, unproved) ||
+  return std::ranges::any_of(controller_->records(), [&](const controller::Configuration& record) {
+    return std::ranges::any_of(record.replicas, unproved) ||
            (record.learner.has_value() && unproved(*record.learner));
   });
 }
@@ -267,10 +267,10 @@ void Cluster::StartController() {
       store_,
       ++controllers_,
       ControllerProcess::Body{
-          .start = [this](controller::MemberId id,
+          .start = [this](controller::SlotId id,
                           std::uint64_t generation) { Start(id, generation); },
           .kill =
-              [this](controller::MemberId id, std::uint64_t generation) {
+              [this](controller::SlotId id, std::uint64_t generation) {
                 if (id.role == controller::Role::kParameterServer) {
                   Kill(id.slot, generation);
                 } else if (foreman_ != nullptr && foreman_->generation() == generation) {

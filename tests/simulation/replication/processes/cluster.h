@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "tests/simulation/replication/processes/clerk.h"
 #include "tests/simulation/replication/processes/controller_process.h"
 #include "tests/simulation/replication/processes/foreman.h"
@@ -25,17 +26,17 @@ class Cluster {
   // --- For processes
 
   /// A new stream to the controller; 0: there is no way to it now.
-  std::uint64_t Connect(ControlledProcess& member);
+  std::uint64_t Connect(ControlledProcess& replica);
   void Disconnect(std::uint64_t connection);
   void TellController(std::uint64_t connection, controller::MemberMessage message);
-  void SendToPeer(const ServerProcess& from, const ps::Holder& to, ps::PeerMessage message);
+  void SendToPeer(const ServerProcess& from, const ps::ServerId& to, ps::PeerMessage message);
   void SendPush(const Writer& writer, std::uint32_t target, const Push& push);
   void SendFetch(const Writer& writer, std::uint32_t target, const Fetch& fetch);
   void SendRecord(std::uint32_t target, const RecordRequest& request);
   void AnswerWriter(const ServerProcess& from, Place writer, PushAnswer answer);
   void AnswerClerk(const ServerProcess& from, std::uint32_t clerk, RecordAnswer answer);
   std::uint64_t NextRequest() { return ++requests_; }
-  [[nodiscard]] std::uint32_t GuessPrimary(std::uint32_t bucket);
+  [[nodiscard]] std::uint32_t GuessPrimary(BucketId bucket);
   [[nodiscard]] Clock::TimePoint SafeBefore(BucketId bucket, std::uint32_t slot) const;
 
   /// The process ends now.
@@ -113,20 +114,20 @@ class Cluster {
   };
   /// A second copy of the beginning of a copy, which is still under way.
   struct LateBegin {
-    ps::Holder from;
+    ps::ServerId from;
     ps::PeerMessage message;
     Clock::TimePoint sent{};
   };
   struct Connection {
     Place slot = 0;
-    ControlledProcess* member = nullptr;
+    ControlledProcess* replica = nullptr;
     ControllerProcess* controller = nullptr;
     bool doomed = false;
   };
 
   void StartController();
   controller::JobController::Survivors FindSurvivors();
-  void Start(controller::MemberId id, std::uint64_t generation);
+  void Start(controller::SlotId id, std::uint64_t generation);
   void StartForeman(std::uint64_t generation);
   void TellExitOfForeman(std::uint64_t generation);
   void StartNow(std::uint32_t slot);
@@ -135,13 +136,13 @@ class Cluster {
   void LosePowerOf(std::uint32_t slot);
   void SendToMember(std::uint64_t connection, const controller::ControllerMessage& message);
   void Doom(std::uint64_t connection, Clock::Duration within);
-  [[nodiscard]] ServerProcess* Find(const ps::Holder& holder) const;
-  [[nodiscard]] ServerProcess* FindAny(const ps::Holder& holder) const;
+  [[nodiscard]] ServerProcess* Find(const ps::ServerId& server_id) const;
+  [[nodiscard]] ServerProcess* FindAny(const ps::ServerId& server_id) const;
   [[nodiscard]] ServerProcess* Reach(std::uint32_t slot);
   void EndLeft(ServerProcess& server);
   void DeliverLate(const ServerProcess& learner, const ps::PeerMessage& ack);
   void CheckLeft(BucketId bucket, bool read);
-  void CheckRecovered(std::uint32_t bucket);
+  void CheckRecovered(BucketId bucket);
   void TraceReads();
 
   World& world_;
@@ -158,8 +159,8 @@ class Cluster {
   std::uint64_t attempt_ = 1;
   bool held_ = false;  // writers and clerks
   std::map<std::uint64_t, Connection> connections_;
-  std::map<ps::Holder, Clock::TimePoint> deaths_;
-  std::map<std::pair<BucketId, ps::Holder>, LateBegin> late_begins_;  // by learner
+  std::map<ps::ServerId, Clock::TimePoint> deaths_;
+  std::map<std::pair<BucketId, ps::ServerId>, LateBegin> late_begins_;  // by learner
 
   // What has ended; events that are still planned for it point there.
   std::vector<std::unique_ptr<ServerProcess>> dead_servers_;

@@ -20,7 +20,7 @@ void Cluster::EndForeman() {
   world_.scheduler.Record(foreman_->life->name, "ends");
   foreman_->life->ended = true;
   for (auto& [id, connection] : connections_) {
-    if (connection.member == foreman_.get()) {
+    if (connection.replica == foreman_.get()) {
       Doom(id, milliseconds(500));
     }
   }

@@ -12,35 +12,35 @@
 namespace adamant::replication_simulation {
 // Of the disk of this slot, from which the bucket comes back.
 Clock::TimePoint Cluster::SafeBefore(BucketId bucket, std::uint32_t slot) const {
-  if (world_.checker.LastMembersLied(bucket)) {
+  if (world_.checker.LastReplicasLied(bucket)) {
     return Clock::TimePoint::min();
   }
-  const std::vector<ps::Holder>& members = world_.checker.LastMembers(bucket);
-  const auto lost_power = [&](const ps::Holder& member) {
-    const auto death = deaths_.find(member);
-    return death != deaths_.end() && power_lost_at_[member.slot] >= death->second;
+  const std::vector<ps::ServerId>& replicas = world_.checker.LastMembers(bucket);
+  const auto lost_power = [&](const ps::ServerId& replica) {
+    const auto death = deaths_.find(replica);
+    return death != deaths_.end() && power_lost_at_[replica.slot] >= death->second;
   };
   if (world_.setup.mode == ps::PersistenceMode::kWalSync ||
-      (world_.setup.logged() && !std::ranges::all_of(members, lost_power))) {
+      (world_.setup.logged() && !std::ranges::all_of(replicas, lost_power))) {
     return world_.scheduler.Now();
   }
-  const auto member = std::ranges::find(members, slot, &ps::Holder::slot);
-  const auto death = member == members.end() ? deaths_.end() : deaths_.find(*member);
+  const auto replica = std::ranges::find(replicas, slot, &ps::ServerId::slot);
+  const auto death = replica == replicas.end() ? deaths_.end() : deaths_.find(*replica);
   return death == deaths_.end()
              ? Clock::TimePoint::min()
-             : world_.loss_window.SafeBefore(*member, bucket, death->second, *disks_[slot]);
+             : world_.loss_window.SafeBefore(*replica, bucket, death->second, *disks_[slot]);
 }
 
 void Cluster::CheckStep() {
   if (!world_.setup.good_clocks) {
     return;
   }
-  for (std::uint32_t bucket = 0; bucket < world_.setup.buckets; ++bucket) {
+  for (BucketId bucket = 0; bucket < world_.setup.buckets; ++bucket) {
     std::uint32_t readers = 0;
     for (const Slot& slot : slots_) {
       const ServerProcess* const server = slot.process.get();
       if (server != nullptr && server->CanRead(bucket)) {
-        world_.checker.Read(bucket, server->holder(), *server->bucket(bucket));
+        world_.checker.Read(bucket, server->server(), *server->bucket(bucket));
         ++readers;
       }
     }
@@ -59,7 +59,7 @@ void Cluster::CheckLeft(BucketId bucket, bool read) {
   for (Left& left : left_) {
     const ServerProcess& server = *left.process;
     if (!read || !server.CanRead(bucket) || server.IsAloneWith(bucket) ||
-        server.bucket(bucket)->replica().configuration().members.size() == 1) {
+        server.bucket(bucket)->replica().configuration().replicas.size() == 1) {
       left.read_since.erase(bucket);
       continue;
     }
@@ -81,7 +81,7 @@ void Cluster::TraceReads() {
   for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
     ServerProcess* const server = slots_[slot].process.get();
     if (server != nullptr && server->CanRead(0)) {
-      world_.tracer->Reads(slot, server->bucket(0)->replica().configuration().epoch);
+      world_.tracer->Reads(slot, server->bucket(0)->replica().configuration().version);
     }
   }
 }
@@ -91,29 +91,29 @@ void Cluster::CheckRecovered() {
   if (!world_.setup.good_clocks) {
     return;
   }
-  for (std::uint32_t bucket = 0; bucket < world_.setup.buckets; ++bucket) {
+  for (BucketId bucket = 0; bucket < world_.setup.buckets; ++bucket) {
     CheckRecovered(bucket);
   }
 }
 
-void Cluster::CheckRecovered(std::uint32_t bucket) {
+void Cluster::CheckRecovered(BucketId bucket) {
   const auto fail = [&](const std::string& what) {
     world_.violations.Report("I13: after a minute without faults bucket " + std::to_string(bucket) +
                              " " + what);
   };
-  const controller::Bucket& record = controller_->records().at(bucket);
-  if (record.members.size() != world_.setup.copies) {
-    return fail("has " + std::to_string(record.members.size()) + " copies");
+  const controller::Configuration& record = controller_->records().at(bucket);
+  if (record.replicas.size() != world_.setup.copies) {
+    return fail("has " + std::to_string(record.replicas.size()) + " copies");
   }
   std::vector<std::uint64_t> truth;
   std::optional<std::string> record_there;
-  for (const controller::Holder& member : record.members) {
-    const ServerProcess* const server = Find({member.slot, member.incarnation});
+  for (const controller::ServerId& replica : record.replicas) {
+    const ServerProcess* const server = Find({replica.slot, replica.incarnation});
     const ps::Bucket* const at = server == nullptr ? nullptr : server->bucket(bucket);
     if (at == nullptr || at->content().shards.empty()) {
-      return fail("has a member that does not hold it");
+      return fail("has a replica that does not hold it");
     }
-    if (member == record.primary && (!server->CanRead(bucket) || !at->waiting.empty())) {
+    if (replica == record.primary && (!server->CanRead(bucket) || !at->waiting.empty())) {
       return fail("is not served");
     }
     if (!at->replica().log().empty()) {
@@ -124,14 +124,14 @@ void Cluster::CheckRecovered(std::uint32_t bucket) {
       hashes.push_back(HashOf(ContentOf(*shard)));
     }
     if (!truth.empty() && truth != hashes) {
-      return fail("has members that differ");
+      return fail("has replicas that differ");
     }
     truth = std::move(hashes);
     const auto& records = at->content().records;
     const auto kept = records.find(world_.setup.record_of[bucket]);
     const std::string value = kept == records.end() ? "" : kept->second.value;
     if (record_there.has_value() && *record_there != value) {
-      return fail("has members with different records");
+      return fail("has replicas with different records");
     }
     record_there = value;
   }

@@ -12,12 +12,14 @@ constexpr auto kLatest = seconds(8);  // as Network
 
 }  // namespace
 
-std::uint64_t Cluster::Connect(ControlledProcess& member) {
+std::uint64_t Cluster::Connect(ControlledProcess& replica) {
   if (controller_ == nullptr) {
     return 0;
   }
-  connections_[++last_connection_] = {
-      .slot = member.place(), .member = &member, .controller = controller_.get(), .doomed = false};
+  connections_[++last_connection_] = {.slot = replica.place(),
+                                      .replica = &replica,
+                                      .controller = controller_.get(),
+                                      .doomed = false};
   return last_connection_;
 }
 
@@ -30,8 +32,9 @@ void Cluster::Doom(std::uint64_t id, Clock::Duration within) {
     return;
   }
   const auto when = [&] { return world_.scheduler.Random(microseconds(100), within); };
-  world_.scheduler.After(
-      when(), connection.member->life, [member = connection.member, id] { member->OnBroken(id); });
+  world_.scheduler.After(when(), connection.replica->life, [replica = connection.replica, id] {
+    replica->OnBroken(id);
+  });
   world_.scheduler.After(when(),
                          connection.controller->life,
                          [controller = connection.controller, id] { controller->OnBroken(id); });
@@ -63,15 +66,17 @@ void Cluster::SendToMember(std::uint64_t id, const controller::ControllerMessage
   if (!world_.network.Send(world_.controller_place(),
                            connection.slot,
                            Channel::kController,
-                           connection.member->life,
-                           [member = connection.member, id, message] {
-                             member->OnControllerMessage(id, message);
+                           connection.replica->life,
+                           [replica = connection.replica, id, message] {
+                             replica->OnControllerMessage(id, message);
                            })) {
     Doom(id, seconds(3));
   }
 }
 
-void Cluster::SendToPeer(const ServerProcess& from, const ps::Holder& to, ps::PeerMessage message) {
+void Cluster::SendToPeer(const ServerProcess& from,
+                         const ps::ServerId& to,
+                         ps::PeerMessage message) {
   ServerProcess* const receiver = FindAny(to);
   if (receiver == nullptr) {
     return;
@@ -79,8 +84,8 @@ void Cluster::SendToPeer(const ServerProcess& from, const ps::Holder& to, ps::Pe
   forked_record_.Sees(from, to, message);
   if (!world_.setup.streams && std::holds_alternative<ps::CopyBegin>(message.kind)) {
     LateBegin& late = late_begins_[{message.bucket, to}];
-    if (late.sent + kLatest < world_.scheduler.Now() || late.from == from.holder()) {
-      late = {.from = from.holder(), .message = message, .sent = world_.scheduler.Now()};
+    if (late.sent + kLatest < world_.scheduler.Now() || late.from == from.server()) {
+      late = {.from = from.server(), .message = message, .sent = world_.scheduler.Now()};
     }
   } else if (std::holds_alternative<ps::CopyAck>(message.kind)) {
     DeliverLate(from, message);
@@ -91,7 +96,7 @@ void Cluster::SendToPeer(const ServerProcess& from, const ps::Holder& to, ps::Pe
                       channel,
                       receiver->life,
                       [receiver,
-                       from = from.holder(),
+                       from = from.server(),
                        serves = from.Serves(message.bucket),
                        said = world_.scheduler.Now(),
                        message = std::move(message)] {
@@ -104,15 +109,16 @@ void Cluster::SendToPeer(const ServerProcess& from, const ps::Holder& to, ps::Pe
 
 // Datagrams come twice and late: this one when the learner has a copy of another primary.
 void Cluster::DeliverLate(const ServerProcess& learner, const ps::PeerMessage& ack) {
-  const auto found = late_begins_.find({ack.bucket, learner.holder()});
+  const auto found = late_begins_.find({ack.bucket, learner.server()});
   const ps::Bucket* const at = learner.bucket(ack.bucket);
-  if (found == late_begins_.end() || found->second.message.epoch >= ack.epoch ||
+  if (found == late_begins_.end() ||
+      found->second.message.configuration_version >= ack.configuration_version ||
       at->content().shards.empty()) {
     return;
   }
   const LateBegin late = std::move(found->second);
   late_begins_.erase(found);
-  ServerProcess* const receiver = Find(learner.holder());
+  ServerProcess* const receiver = Find(learner.server());
   if (receiver != nullptr && world_.scheduler.Now() < late.sent + kLatest) {
     world_.scheduler.After(world_.scheduler.Random(microseconds(10), milliseconds(5)),
                            receiver->life,
@@ -172,7 +178,7 @@ void Cluster::AnswerClerk(const ServerProcess& from, std::uint32_t number, Recor
 }
 
 // Mostly right.
-std::uint32_t Cluster::GuessPrimary(std::uint32_t bucket) {
+std::uint32_t Cluster::GuessPrimary(BucketId bucket) {
   if (controller_ != nullptr && bucket < controller_->records().size() &&
       world_.scheduler.Chance(0.8)) {
     return controller_->records()[bucket].primary.slot;

@@ -65,7 +65,7 @@ void ControllerProcess::OnBroken(std::uint64_t connection) {
   Handle(controller::Disconnected{connection});
 }
 
-void ControllerProcess::OnExited(controller::MemberId id, std::uint64_t generation, bool proved) {
+void ControllerProcess::OnExited(controller::SlotId id, std::uint64_t generation, bool proved) {
   Handle(controller::ProcessExited{
       .id = id, .generation = generation, .how = "has ended", .proved = proved});
 }
@@ -76,14 +76,14 @@ void ControllerProcess::Distort(controller::MemberMessage& message) const {
       proposals != nullptr && world_.Has(Mutation::kBlindWrites)) {
     for (controller::Proposal& proposal : proposals->proposals) {
       if (proposal.bucket < records().size()) {
-        proposal.epoch = records()[proposal.bucket].epoch;
+        proposal.configuration_version = records()[proposal.bucket].version;
       }
     }
   }
   if (auto* stored = std::get_if<controller::StoredBuckets>(&message);
       stored != nullptr && world_.Has(Mutation::kStaleRestore)) {
     constexpr std::uint64_t kMany = 1'000'000'000;
-    stored->previous_incarnation = 0;  // else that of a member comes first
+    stored->previous_incarnation = 0;  // else that of a replica comes first
     for (controller::StoredBucket& bucket : stored->buckets) {
       bucket.generation = kMany - bucket.generation;
       bucket.updates = kMany - bucket.updates;
@@ -134,7 +134,7 @@ void ControllerProcess::Perform(std::vector<controller::Action> actions) {
   PlanTick();
 }
 
-// It may when a bucket has lost all its members, and no disk can be relied on to have it.
+// It may when a bucket has lost all its replicas, and no disk can be relied on to have it.
 void ControllerProcess::OnFailed() {
   bool may = false;
   for (BucketId bucket = 0; bucket < world_.setup.buckets; ++bucket) {

@@ -25,8 +25,8 @@ struct ControllerStore {
 class ControllerProcess {
  public:
   struct Body {
-    std::function<void(controller::MemberId id, std::uint64_t generation)> start;
-    std::function<void(controller::MemberId id, std::uint64_t generation)> kill;
+    std::function<void(controller::SlotId id, std::uint64_t generation)> start;
+    std::function<void(controller::SlotId id, std::uint64_t generation)> kill;
     std::function<void(std::uint64_t connection, const controller::ControllerMessage&)> send;
     std::function<void(std::uint64_t connection)> close;
   };
@@ -36,13 +36,15 @@ class ControllerProcess {
   void Begin(const controller::JobController::Survivors& survivors);
   void OnMessage(std::uint64_t connection, controller::MemberMessage message);
   void OnBroken(std::uint64_t connection);
-  void OnExited(controller::MemberId id, std::uint64_t generation, bool proved);
+  void OnExited(controller::SlotId id, std::uint64_t generation, bool proved);
 
-  [[nodiscard]] const std::vector<controller::Bucket>& records() const {
+  [[nodiscard]] const std::vector<controller::Configuration>& records() const {
     return core_->state().buckets;
   }
   /// Those whom records name and who are known to have ended; sorted.
-  [[nodiscard]] const std::vector<controller::Holder>& dead() const { return core_->state().dead; }
+  [[nodiscard]] const std::vector<controller::ServerId>& dead() const {
+    return core_->state().dead;
+  }
   [[nodiscard]] std::uint64_t checkpoint() const { return core_->state().checkpoint.snapshot; }
   [[nodiscard]] std::uint64_t term() const { return core_->state().term; }
 

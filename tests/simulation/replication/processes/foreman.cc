@@ -67,11 +67,11 @@ void Foreman::OnControllerMessage(std::uint64_t connection,
   if (const auto* welcome = std::get_if<controller::Welcome>(&message)) {
     incarnation_ = welcome->incarnation;
     cluster_.BeginAttempt(welcome->attempt);
-  } else if (const auto* hold = std::get_if<controller::HoldPushes>(&message)) {
+  } else if (const auto* hold = std::get_if<controller::PausePushes>(&message)) {
     holding_ = hold->checkpoint;
     cluster_.Hold(true);
     AwaitRest(hold->checkpoint);
-  } else if (const auto* release = std::get_if<controller::ReleasePushes>(&message)) {
+  } else if (const auto* release = std::get_if<controller::ResumePushes>(&message)) {
     if (holding_.has_value() && release->checkpoint >= *holding_) {
       holding_.reset();
       cluster_.Hold(false);
@@ -86,7 +86,7 @@ void Foreman::AwaitRest(std::uint64_t checkpoint) {
     return;
   }
   if (cluster_.IsAtRest()) {
-    return Tell(controller::PushesHeld{.checkpoint = checkpoint, .sequence = checkpoint});
+    return Tell(controller::PushesPaused{.checkpoint = checkpoint, .sequence = checkpoint});
   }
   world_.scheduler.After(kLookAgain, life, [this, checkpoint] { AwaitRest(checkpoint); });
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "operator/core/state/messages.h"
+#include "services/common/base/ids.h"
 #include "tests/simulation/replication/processes/world.h"
 
 namespace adamant::replication_simulation {
@@ -57,7 +58,7 @@ class Foreman final : public ControlledProcess {
   const std::uint64_t generation_;
   const std::string uid_;
   std::uint64_t connection_ = 0;
-  std::uint64_t incarnation_ = 0;
+  Incarnation incarnation_ = 0;
   std::optional<std::uint64_t> holding_;  // for this checkpoint
 };
 

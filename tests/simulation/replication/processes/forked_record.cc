@@ -13,9 +13,9 @@ constexpr double kShare = 0.6;       // of the seeds that can show it
 constexpr double kOfRecords = 0.1;   // of which one is taken
 constexpr int kTries = 4;
 constexpr auto kCalm = seconds(8);
-constexpr auto kPatience = seconds(12);
+constexpr auto kTimeout = seconds(12);
 constexpr auto kToStore = milliseconds(40);  // what is sent and logged elsewhere
-constexpr auto kToTakeOver = seconds(6);
+constexpr auto kToPromote = seconds(6);
 
 ps::Lsn CommittedIn(const ps::PeerMessage& message) {
   if (const auto* prepare = std::get_if<ps::Prepare>(&message.kind)) {
@@ -38,7 +38,7 @@ ForkedRecord::ForkedRecord(World& world, Cluster& cluster)
 }
 
 void ForkedRecord::Sees(const ServerProcess& from,
-                        const ps::Holder& to,
+                        const ps::ServerId& to,
                         const ps::PeerMessage& message) {
   if (stage_ == Stage::kOver) {
     return;
@@ -49,27 +49,27 @@ void ForkedRecord::Sees(const ServerProcess& from,
   if (std::holds_alternative<ps::Prepare>(message.kind)) {
     OnPrepare(from, to, message);
   }
-  if (stage_ == Stage::kCommitted && message.bucket == bucket_ && from.holder() == heir_ &&
+  if (stage_ == Stage::kCommitted && message.bucket == bucket_ && from.server() == successor_ &&
       CommittedIn(message) >= lsn_) {
     LoseAll();
   }
 }
 
 void ForkedRecord::OnPrepare(const ServerProcess& from,
-                             const ps::Holder& to,
+                             const ps::ServerId& to,
                              const ps::PeerMessage& message) {
   const ps::Entry& entry = *std::get<ps::Prepare>(message.kind).entry;
   if (stage_ == Stage::kFirst) {
-    if (world_.scheduler.Now() > until_ && !entry.puts.empty() && entry.origin == message.epoch &&
-        rng_.Uniform() < kOfRecords) {
+    if (world_.scheduler.Now() > until_ && !entry.puts.empty() &&
+        entry.origin == message.configuration_version && rng_.Uniform() < kOfRecords) {
       Fork(from, to, message);
     }
     return;
   }
-  if (message.bucket != bucket_ || message.epoch <= epoch_) {
+  if (message.bucket != bucket_ || message.configuration_version <= configuration_version_) {
     return;
   }
-  if (from.holder() != heir_) {
+  if (from.server() != successor_) {
     until_ = {};  // another has taken over
   } else if (stage_ == Stage::kOverwritten && entry.lsn == lsn_) {
     stage_ = Stage::kSecond;
@@ -80,32 +80,32 @@ void ForkedRecord::OnPrepare(const ServerProcess& from,
   }
 }
 
-// The heir does not get this entry, and hears nothing more of its primary, which ends when the
+// The successor does not get this entry, and hears nothing more of its primary, which ends when the
 // third one has it.
 void ForkedRecord::Fork(const ServerProcess& primary,
-                        const ps::Holder& heir,
+                        const ps::ServerId& successor,
                         const ps::PeerMessage& message) {
-  const auto& members = primary.bucket(message.bucket)->replica().configuration().members;
-  ServerProcess* const running = cluster_.Running(primary.holder().slot);
-  if (members.size() != 3 || running != &primary) {
+  const auto& replicas = primary.bucket(message.bucket)->replica().configuration().replicas;
+  ServerProcess* const running = cluster_.Running(primary.server().slot);
+  if (replicas.size() != 3 || running != &primary) {
     return;
   }
   stage_ = Stage::kOverwritten;
-  until_ = world_.scheduler.Now() + kPatience;
+  until_ = world_.scheduler.Now() + kTimeout;
   bucket_ = message.bucket;
-  epoch_ = message.epoch;
+  configuration_version_ = message.configuration_version;
   lsn_ = std::get<ps::Prepare>(message.kind).entry->lsn;
-  heir_ = heir;
+  successor_ = successor;
   world_.scheduler.Record("fault", "forks the log of bucket", bucket_, lsn_);
-  for (const ps::Holder& member : members) {
-    if (member == heir) {
-      Cut(primary.holder().slot, heir.slot, seconds(1));
-    } else if (member != primary.holder()) {
-      Cut(member.slot, world_.controller_place(), kToTakeOver);  // else it may be the heir
+  for (const ps::ServerId& replica : replicas) {
+    if (replica == successor) {
+      Cut(primary.server().slot, successor.slot, seconds(1));
+    } else if (replica != primary.server()) {
+      Cut(replica.slot, world_.controller_place(), kToPromote);  // else it may be the successor
     }
   }
   world_.scheduler.After(kToStore, running->life, [this, running] {
-    cluster_.KeepDown(running->holder().slot, kPatience);
+    cluster_.KeepDown(running->server().slot, kTimeout);
     cluster_.End(*running);
   });
 }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "services/common/base/ids.h"
 #include "services/common/base/rng.h"
 #include "tests/simulation/replication/processes/world.h"
 
@@ -23,7 +24,7 @@ class ForkedRecord {
   ForkedRecord(World& world, Cluster& cluster);
 
   /// Of every message that a server is about to send.
-  void Sees(const ServerProcess& from, const ps::Holder& to, const ps::PeerMessage& message);
+  void Sees(const ServerProcess& from, const ps::ServerId& to, const ps::PeerMessage& message);
 
   /// Nothing goes wrong any more.
   void Stop() { stage_ = Stage::kOver; }
@@ -31,8 +32,10 @@ class ForkedRecord {
  private:
   enum class Stage : std::uint8_t { kOver, kFirst, kOverwritten, kSecond, kCommitted };
 
-  void OnPrepare(const ServerProcess& from, const ps::Holder& to, const ps::PeerMessage& message);
-  void Fork(const ServerProcess& primary, const ps::Holder& heir, const ps::PeerMessage& message);
+  void OnPrepare(const ServerProcess& from, const ps::ServerId& to, const ps::PeerMessage& message);
+  void Fork(const ServerProcess& primary,
+            const ps::ServerId& successor,
+            const ps::PeerMessage& message);
   void Cut(Place one, Place other, Clock::Duration time);
   void LoseAll();
 
@@ -43,9 +46,9 @@ class ForkedRecord {
   int tries_ = 0;
   Clock::TimePoint until_{};  // then the try has failed
   BucketId bucket_ = 0;
-  ps::Epoch epoch_ = 0;  // of the one who is replaced
-  ps::Lsn lsn_ = 0;      // of the record that is awaited, or is to be overwritten
-  ps::Holder heir_;
+  ConfigurationVersion configuration_version_ = 0;  // of the one who is replaced
+  ps::Lsn lsn_ = 0;  // of the record that is awaited, or is to be overwritten
+  ps::ServerId successor_;
 };
 
 }  // namespace adamant::replication_simulation

@@ -22,18 +22,18 @@ void Sabotage::Distort(ps::ServerOptions& options) const {
 
 // --- What it is told
 
-void Sabotage::Distort(const controller::Membership& membership, std::vector<ps::Holder>& dead) {
-  const std::vector<ps::Holder> proved = dead;
-  for (const controller::Bucket& record : membership.buckets) {
-    for (const controller::Holder& holder : record.members) {
+void Sabotage::Distort(const controller::Membership& membership, std::vector<ps::ServerId>& dead) {
+  const std::vector<ps::ServerId> proved = dead;
+  for (const controller::Configuration& record : membership.buckets) {
+    for (const controller::ServerId& server : record.replicas) {
       const bool running = std::ranges::any_of(membership.members, [&](const auto& member) {
-        return member.id.slot == holder.slot && member.incarnation == holder.incarnation;
+        return member.id.slot == server.slot && member.incarnation == server.incarnation;
       });
       const bool same_slot_died = std::ranges::any_of(
-          ever_dead_, [&](const ps::Holder& each) { return each.slot == holder.slot; });
+          ever_dead_, [&](const ps::ServerId& each) { return each.slot == server.slot; });
       if ((world_.Has(Mutation::kReleaseOnSuspicion) && !running) ||
           (world_.Has(Mutation::kProofBySlot) && same_slot_died)) {
-        dead.push_back({holder.slot, holder.incarnation});
+        dead.push_back({server.slot, server.incarnation});
       }
     }
   }
@@ -42,36 +42,38 @@ void Sabotage::Distort(const controller::Membership& membership, std::vector<ps:
 
 void Sabotage::Distort(BucketId id, ps::Configuration& configuration) {
   ps::Replica& replica = BucketAt(server_.core(), id).replica();
-  const ps::Holder& self = server_.holder();
-  const bool newer = configuration.epoch > replica.configuration().epoch;
+  const ps::ServerId& self = server_.server();
+  const bool newer = configuration.version > replica.configuration().version;
   if (world_.Has(Mutation::kFollowerCutsLog) && newer && configuration.Has(self) &&
       replica.role() == ps::Replica::Role::kSecondary && configuration.primary != self) {
     CutLog(replica);
   }
-  if (world_.Has(Mutation::kReleasedWhileServing) && configuration.heir.has_value()) {
-    const ps::Holder heir = *std::exchange(configuration.heir, std::nullopt);
-    if (replica.role() == ps::Replica::Role::kServing && heir != self &&
-        configuration.epoch == replica.configuration().epoch) {
-      server_.SendToPeer(heir,
-                         {.bucket = id, .epoch = configuration.epoch, .kind = ps::Released{}});
+  if (world_.Has(Mutation::kReleasedWhileServing) && configuration.successor.has_value()) {
+    const ps::ServerId successor = *std::exchange(configuration.successor, std::nullopt);
+    if (replica.role() == ps::Replica::Role::kServing && successor != self &&
+        configuration.version == replica.configuration().version) {
+      server_.SendToPeer(
+          successor,
+          {.bucket = id, .configuration_version = configuration.version, .kind = ps::Released{}});
     }
   }
 }
 
-void Sabotage::Distort(ps::Holder& from, ps::PeerMessage& message) {
+void Sabotage::Distort(ps::ServerId& from, ps::PeerMessage& message) {
   const ps::Replica& replica = BucketAt(server_.core(), message.bucket).replica();
   const ps::Configuration& configuration = replica.configuration();
   auto* const ack = std::get_if<ps::PrepareAck>(&message.kind);
   auto* const answer = std::get_if<ps::BeaconAnswer>(&message.kind);
-  if (world_.Has(Mutation::kNoEpochFencing) && message.epoch < configuration.epoch &&
+  if (world_.Has(Mutation::kNoEpochFencing) &&
+      message.configuration_version < configuration.version &&
       (ack != nullptr || std::holds_alternative<ps::Prepare>(message.kind))) {
-    message.epoch = configuration.epoch;
+    message.configuration_version = configuration.version;
     if (ack == nullptr) {
       from = configuration.primary;
     }
   }
   if (world_.Has(Mutation::kStaleCopyCounts) && ack != nullptr && ack->copy != 0) {
-    earlier_acks_[{message.bucket, from, message.epoch}] = *ack;
+    earlier_acks_[{message.bucket, from, message.configuration_version}] = *ack;
   }
   if (world_.Has(Mutation::kLeaseFromReceipt) && answer != nullptr) {
     answer->sent = server_.clock().Now();
@@ -81,11 +83,11 @@ void Sabotage::Distort(ps::Holder& from, ps::PeerMessage& message) {
     beacon->base = std::max(beacon->base, replica.prepared());
   }
   if (world_.Has(Mutation::kMajorityCommits) && ack != nullptr && configuration.Has(from) &&
-      message.epoch == configuration.epoch) {
+      message.configuration_version == configuration.version) {
     ps::PeerMessage forged = message;
     std::get<ps::PrepareAck>(forged.kind).flushed = 0;
-    for (const ps::Holder& member : std::vector<ps::Holder>(configuration.members)) {
-      server_.Receive(member, forged);
+    for (const ps::ServerId& each : std::vector<ps::ServerId>(configuration.replicas)) {
+      server_.Receive(each, forged);
     }
   }
 }
@@ -104,18 +106,21 @@ void Sabotage::Relabel(ps::Push& push) {
 
 // --- What it says
 
-void Sabotage::ReceiveSoon(const ps::Holder& from, const ps::PeerMessage& message) {
+void Sabotage::ReceiveSoon(const ps::ServerId& from, const ps::PeerMessage& message) {
   world_.scheduler.After(
       Clock::Duration(0), server_.life, [this, from, message] { server_.Receive(from, message); });
 }
 
-void Sabotage::Forge(const ps::Holder& to, const ps::PeerMessage& message) {
+void Sabotage::Forge(const ps::ServerId& to, const ps::PeerMessage& message) {
   const auto* prepare = std::get_if<ps::Prepare>(&message.kind);
   const auto learner = proposed_learner_.find(message.bucket);
   if (world_.Has(Mutation::kLearnerNotJoint) && prepare != nullptr &&
       learner != proposed_learner_.end() && learner->second == to) {
     const ps::PrepareAck ack{.acked = prepare->entry->lsn, .copy = last_copy_[message.bucket]};
-    ReceiveSoon(to, {.bucket = message.bucket, .epoch = message.epoch, .kind = ack});
+    ReceiveSoon(to,
+                {.bucket = message.bucket,
+                 .configuration_version = message.configuration_version,
+                 .kind = ack});
   }
 }
 
@@ -126,22 +131,26 @@ void Sabotage::Proposed(const ps::Proposal& proposal) {
   }
 }
 
-void Sabotage::CopyBegins(BucketId id, const ps::Holder& learner, std::uint64_t copy) {
+void Sabotage::CopyBegins(BucketId id, const ps::ServerId& learner, std::uint64_t copy) {
   last_copy_[id] = copy;
-  const ps::Epoch epoch = BucketAt(server_.core(), id).replica().configuration().epoch;
+  const ConfigurationVersion configuration_version =
+      BucketAt(server_.core(), id).replica().configuration().version;
   // The last that it said of an earlier copy arrives late.
-  if (const auto earlier = earlier_acks_.find({id, learner, epoch});
+  if (const auto earlier = earlier_acks_.find({id, learner, configuration_version});
       world_.Has(Mutation::kStaleCopyCounts) && earlier != earlier_acks_.end()) {
     ps::PrepareAck ack = earlier->second;
     ack.copy = copy;
-    ReceiveSoon(learner, {.bucket = id, .epoch = epoch, .kind = ack});
+    ReceiveSoon(learner,
+                {.bucket = id, .configuration_version = configuration_version, .kind = ack});
   }
   if (world_.Has(Mutation::kEarlyAdd)) {
     const std::size_t parts =
         world_.setup.shards_of[id].size() + BucketAt(server_.core(), id).content().records.size();
     for (std::uint32_t part = 0; part < parts; ++part) {
       ReceiveSoon(learner,
-                  {.bucket = id, .epoch = epoch, .kind = ps::CopyAck{.copy = copy, .index = part}});
+                  {.bucket = id,
+                   .configuration_version = configuration_version,
+                   .kind = ps::CopyAck{.copy = copy, .index = part}});
     }
   }
 }

@@ -44,7 +44,7 @@ ServerProcess::ServerProcess(World& world,
       disk_(disk),
       volume_(disk, [this](std::vector<storage::Change>& changes) { OnWrite(changes); }),
       clock_(world.scheduler, world.setup.drift[slot]),
-      holder_{.slot = slot, .incarnation = 0},
+      server_{.slot = slot, .incarnation = 0},
       sabotage_(world, *this),
       roles_(world.setup.buckets, ps::Replica::Role::kNone) {
   world_.scheduler.After(
@@ -63,7 +63,7 @@ void ServerProcess::LoseVolume(Place place) {
 
 bool ServerProcess::IsAloneWith(BucketId id) const {
   const ps::Bucket* const at = bucket(id);
-  return at != nullptr && at->replica().configuration().members.size() == 1 &&
+  return at != nullptr && at->replica().configuration().replicas.size() == 1 &&
          !world_.setup.logged();
 }
 
@@ -98,7 +98,7 @@ void ServerProcess::Connect() {
   }
   Tell(controller::Join{.id = {controller::Role::kParameterServer, slot_},
                         .uid = uid_,
-                        .incarnation = holder_.incarnation,
+                        .incarnation = server_.incarnation,
                         .generation = generation_});
   world_.scheduler.After(kJoinTimeout, life, [this, connection = connection_] {
     if (connection == connection_ && !welcome_) {
@@ -144,8 +144,8 @@ void ServerProcess::OnWelcome(const controller::Welcome& welcome) {
   }
   term_ = welcome.term;
   welcome_ = true;
-  if (holder_.incarnation == 0) {
-    holder_.incarnation = welcome.incarnation;
+  if (server_.incarnation == 0) {
+    server_.incarnation = welcome.incarnation;
     attempt_ = welcome.attempt;
     life->name += "#" + std::to_string(welcome.incarnation);
     const auto reading = world_.scheduler.Random(milliseconds(1), milliseconds(300));
@@ -168,7 +168,7 @@ void ServerProcess::OnMembership(const controller::Membership& membership) {
     return;
   }
   std::vector<ps::Configuration> configurations = membership.buckets;
-  std::vector<ps::Holder> dead = membership.dead;
+  std::vector<ps::ServerId> dead = membership.dead;
   sabotage_.Distort(membership, dead);
   for (BucketId id = 0; id < configurations.size(); ++id) {
     if (world_.tracer != nullptr) {
@@ -209,10 +209,10 @@ void ServerProcess::Settle() {
     if (replica.role() != std::exchange(roles_[id], replica.role())) {
       world_.scheduler.Record(life->name,
                               NameOf(replica.role()) + " of bucket " + std::to_string(id),
-                              replica.configuration().epoch,
+                              replica.configuration().version,
                               replica.prepared());
     }
-    world_.checker.Watch(id, holder_, replica);
+    world_.checker.Watch(id, server_, replica);
     tap_->TraceAppended(id);
   }
 }

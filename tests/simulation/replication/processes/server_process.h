@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "operator/core/state/messages.h"
+#include "services/common/base/ids.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
 #include "tests/simulation/engine/local_clock.h"
 #include "tests/simulation/replication/processes/foreman.h"
@@ -48,7 +49,7 @@ class ServerProcess final : public ControlledProcess, private ps::Driver {
   [[nodiscard]] bool Keeps(BucketId id) const;
 
   /// Incarnation 0 until it has joined.
-  [[nodiscard]] const ps::Holder& holder() const { return holder_; }
+  [[nodiscard]] const ps::ServerId& server() const { return server_; }
 
   /// nullptr: it has not read its disk yet.
   [[nodiscard]] const ps::Bucket* bucket(BucketId id) const;
@@ -74,21 +75,21 @@ class ServerProcess final : public ControlledProcess, private ps::Driver {
 
   // --- Peers and writers (server_traffic.cc)
 
-  void OnPeerMessage(ps::Holder from, ps::PeerMessage message);
+  void OnPeerMessage(ps::ServerId from, ps::PeerMessage message);
 
   /// That was what its primary, which served, had to say at `said`.
-  void HasHeard(const ps::Holder& from, const ps::PeerMessage& message, Clock::TimePoint said);
-  void OnOpened(const ps::Holder& peer);
+  void HasHeard(const ps::ServerId& from, const ps::PeerMessage& message, Clock::TimePoint said);
+  void OnOpened(const ps::ServerId& peer);
   void OnPush(Place writer, const Push& push);
   void OnFetch(const Fetch& fetch);
   void OnRecord(const RecordRequest& request);
 
   /// As it is, whatever faults on purpose make of others.
-  void Receive(const ps::Holder& from, const ps::PeerMessage& message);
+  void Receive(const ps::ServerId& from, const ps::PeerMessage& message);
 
   // --- Driver
 
-  void SendToPeer(const ps::Holder& to, ps::PeerMessage message) override;
+  void SendToPeer(const ps::ServerId& to, ps::PeerMessage message) override;
 
  private:
   // What the core asks for.
@@ -126,7 +127,7 @@ class ServerProcess final : public ControlledProcess, private ps::Driver {
   Disk& disk_;
   Volume volume_;
   const simulation::LocalClock clock_;
-  ps::Holder holder_;
+  ps::ServerId server_;
   std::optional<ps::ParameterServer> core_;
   Sabotage sabotage_;
   std::optional<Tap> tap_;

@@ -19,7 +19,7 @@ constexpr char kShards[] = "shard/";
 // --- The beginning
 
 void ServerProcess::OpenDisk() {
-  ps::ServerOptions options = world_.setup.ServerOptions(holder_, attempt_);
+  ps::ServerOptions options = world_.setup.ServerOptions(server_, attempt_);
   options.damage = disk_.Open();
   if (!options.damage.empty()) {
     world_.scheduler.Record(life->name, options.damage);
@@ -27,7 +27,7 @@ void ServerProcess::OpenDisk() {
   sabotage_.Distort(options);
   ps::Driver& driver = *this;
   core_.emplace(std::move(options), volume_, clock_, driver);
-  tap_.emplace(world_, holder_, *core_, sabotage_, [this](BucketId bucket, std::uint32_t slot) {
+  tap_.emplace(world_, server_, *core_, sabotage_, [this](BucketId bucket, std::uint32_t slot) {
     return cluster_.SafeBefore(bucket, slot);
   });
   ReadDisk();
@@ -64,7 +64,7 @@ void ServerProcess::OnWrite(std::vector<storage::Change>& changes) {
     }
     for (ShardId shard = 0; shard < world_.setup.shards(); ++shard) {
       if (change.key == ps::LiveShardKey(shard)) {
-        world_.checker.Leaves(holder_, shard, change.value);
+        world_.checker.Leaves(server_, shard, change.value);
       }
     }
   }
@@ -139,8 +139,9 @@ absl::Status ServerProcess::TakeSnapshot(const controller::TakeSnapshot& take) {
   for (std::size_t i = 0; taken.ok() && i < taken->size(); ++i) {
     answer.buckets.push_back((*taken)[i]);
     const BucketId id = (*taken)[i].bucket;
-    SnapshotBooks::Entry entry{
-        .epoch = (*taken)[i].epoch, .versions = {}, .records = bucket(id)->content().records};
+    SnapshotBooks::Entry entry{.configuration_version = (*taken)[i].configuration_version,
+                               .versions = {},
+                               .records = bucket(id)->content().records};
     for (const ps::LiveShardPtr& shard : bucket(id)->content().shards) {
       entry.versions.push_back(VersionOf(*shard));
     }

@@ -12,20 +12,20 @@ namespace adamant::replication_simulation {
 
 // --- Peers
 
-void ServerProcess::OnPeerMessage(ps::Holder from, ps::PeerMessage message) {
+void ServerProcess::OnPeerMessage(ps::ServerId from, ps::PeerMessage message) {
   if (open_) {
     sabotage_.Distort(from, message);
     Receive(from, message);
   }
 }
 
-void ServerProcess::Receive(const ps::Holder& from, const ps::PeerMessage& message) {
+void ServerProcess::Receive(const ps::ServerId& from, const ps::PeerMessage& message) {
   tap_->TraceAdoption(from, message);
   core_->OnPeerMessage(from, message);
   Settle();
 }
 
-void ServerProcess::HasHeard(const ps::Holder& from,
+void ServerProcess::HasHeard(const ps::ServerId& from,
                              const ps::PeerMessage& message,
                              Clock::TimePoint said) {
   const ps::Bucket* const at = bucket(message.bucket);
@@ -33,22 +33,22 @@ void ServerProcess::HasHeard(const ps::Holder& from,
                      std::holds_alternative<ps::Prepare>(message.kind);
   if (tells && at != nullptr && at->replica().role() == ps::Replica::Role::kSecondary &&
       at->replica().configuration().primary == from &&
-      at->replica().configuration().epoch == message.epoch) {
-    world_.loss_window.Hears(holder_, message.bucket, said, world_.scheduler.Now());
+      at->replica().configuration().version == message.configuration_version) {
+    world_.loss_window.Hears(server_, message.bucket, said, world_.scheduler.Now());
   }
 }
 
-void ServerProcess::OnOpened(const ps::Holder& peer) {
+void ServerProcess::OnOpened(const ps::ServerId& peer) {
   if (open_) {
     core_->OnPeerConnected(peer);
     Settle();
   }
 }
 
-void ServerProcess::SendToPeer(const ps::Holder& to, ps::PeerMessage message) {
+void ServerProcess::SendToPeer(const ps::ServerId& to, ps::PeerMessage message) {
   if (const auto* part = std::get_if<ps::CopyPart>(&message.kind)) {
     if (const auto* shard = std::get_if<ps::CopiedShard>(&part->content)) {
-      world_.checker.Leaves(holder_, shard->shard, *shard->stored);
+      world_.checker.Leaves(server_, shard->shard, *shard->stored);
     }
   }
   cluster_.SendToPeer(*this, to, std::move(message));
@@ -132,7 +132,7 @@ void ServerProcess::OnFetch(const Fetch& fetch) {
   const auto values = core_->Fetch(&fetch.writer, world_.setup.shards_of[fetch.bucket], 0);
   for (const ps::ShardValue& value : *values) {
     if (value.outcome == ps::FetchOutcome::kFound) {
-      world_.checker.Fetched(holder_, value);
+      world_.checker.Fetched(server_, value);
     }
   }
 }

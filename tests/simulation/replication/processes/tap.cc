@@ -19,7 +19,7 @@ std::string NameOf(const UpdateKey& key) {
 }  // namespace
 
 Tap::Tap(World& world,
-         const ps::Holder& self,
+         const ps::ServerId& self,
          ps::ParameterServer& core,
          Sabotage& sabotage,
          SafeBefore safe_before)
@@ -72,10 +72,10 @@ void Tap::LookAtLoads(const storage::KvStore& disk) {
 
 // --- What the replicas say
 
-void Tap::Send(const ps::Holder& to, ps::PeerMessage message) {
+void Tap::Send(const ps::ServerId& to, ps::PeerMessage message) {
   if (std::holds_alternative<ps::PrepareAck>(message.kind) ||
       std::holds_alternative<ps::BeaconAnswer>(message.kind)) {
-    world_.checker.Promised(message.bucket, self_, message.epoch);
+    world_.checker.Promised(message.bucket, self_, message.configuration_version);
   }
   if (world_.tracer != nullptr) {
     TraceSent(to, message);
@@ -85,7 +85,7 @@ void Tap::Send(const ps::Holder& to, ps::PeerMessage message) {
 }
 
 void Tap::Propose(const ps::Proposal& proposal) {
-  if (proposal.kind == ps::Proposal::Kind::kTakeOver && world_.tracer != nullptr) {
+  if (proposal.kind == ps::Proposal::Kind::kPromote && world_.tracer != nullptr) {
     world_.tracer->Proposes(self_.slot);
   }
   sabotage_.Proposed(proposal);
@@ -151,11 +151,11 @@ void Tap::Demoted(BucketId id) {
   host_.Demoted(id);
 }
 
-void Tap::StartCopy(BucketId id, const ps::Holder& learner, std::uint64_t copy, ps::Lsn base) {
+void Tap::StartCopy(BucketId id, const ps::ServerId& learner, std::uint64_t copy, ps::Lsn base) {
   sabotage_.CopyBegins(id, learner, copy);
   if (world_.tracer != nullptr) {
-    const ps::Epoch epoch = bucket(id).replica().configuration().epoch;
-    world_.tracer->Copies(self_.slot, learner.slot, epoch, base);
+    const ConfigurationVersion configuration_version = bucket(id).replica().configuration().version;
+    world_.tracer->Copies(self_.slot, learner.slot, configuration_version, base);
     traced_copy_ = learner;
   }
   host_.StartCopy(id, learner, copy, base);
@@ -180,16 +180,16 @@ void Tap::Clear(BucketId id) {
 
 // --- Traces, of one bucket
 
-void Tap::TraceSent(const ps::Holder& to, const ps::PeerMessage& message) {
+void Tap::TraceSent(const ps::ServerId& to, const ps::PeerMessage& message) {
   if (const auto* prepare = std::get_if<ps::Prepare>(&message.kind)) {
     TraceEntry(*prepare->entry);
   } else if (const auto* ack = std::get_if<ps::PrepareAck>(&message.kind)) {
-    world_.tracer->Acknowledges(self_.slot, message.epoch, ack->acked);
+    world_.tracer->Acknowledges(self_.slot, message.configuration_version, ack->acked);
   } else if (const auto* answer = std::get_if<ps::BeaconAnswer>(&message.kind)) {
-    world_.tracer->Acknowledges(self_.slot, message.epoch, answer->acked);
-    world_.tracer->Promises(self_.slot, to.slot, message.epoch);
+    world_.tracer->Acknowledges(self_.slot, message.configuration_version, answer->acked);
+    world_.tracer->Promises(self_.slot, to.slot, message.configuration_version);
   } else if (std::holds_alternative<ps::Released>(message.kind)) {
-    world_.tracer->Releases(self_.slot, message.epoch);
+    world_.tracer->Releases(self_.slot, message.configuration_version);
   } else if (std::holds_alternative<ps::Beacon>(message.kind) && traced_copy_ == to &&
              !world_.Has(Mutation::kEarlyAdd)) {  // then it has no copy
     world_.tracer->TurnsJoint(self_.slot);        // until then a learner gets none
@@ -200,9 +200,10 @@ void Tap::TraceSent(const ps::Holder& to, const ps::PeerMessage& message) {
 // An entry of this primary's own, when it is seen first.
 void Tap::TraceEntry(const ps::Entry& entry) {
   const ps::Replica& replica = bucket(0).replica();
-  const std::pair<ps::Epoch, ps::Lsn> which{entry.origin, entry.lsn};
+  const std::pair<ConfigurationVersion, ps::Lsn> which{entry.origin, entry.lsn};
   if (entry.updates.empty() || !replica.IsPrimary() ||
-      entry.origin != replica.configuration().epoch || (traced_.has_value() && which <= *traced_)) {
+      entry.origin != replica.configuration().version ||
+      (traced_.has_value() && which <= *traced_)) {
     return;
   }
   traced_ = which;
@@ -224,16 +225,16 @@ void Tap::TraceAnswer(const UpdateKey& key) {
   }
 }
 
-// A configuration of a new epoch in a message of its primary: copies come from nobody else.
-void Tap::TraceAdoption(const ps::Holder& from, const ps::PeerMessage& message) {
+// A configuration of a new configuration in a message of its primary: copies come from nobody else.
+void Tap::TraceAdoption(const ps::ServerId& from, const ps::PeerMessage& message) {
   if (world_.tracer == nullptr ||
-      message.epoch <= bucket(message.bucket).replica().configuration().epoch) {
+      message.configuration_version <= bucket(message.bucket).replica().configuration().version) {
     return;
   }
-  ps::Configuration configuration{.epoch = message.epoch, .primary = from};
+  ps::Configuration configuration{.version = message.configuration_version, .primary = from};
   if (const auto* beacon = std::get_if<ps::Beacon>(&message.kind);
       beacon != nullptr && beacon->primary == from) {
-    configuration.members = beacon->members;
+    configuration.replicas = beacon->replicas;
   } else if (!std::holds_alternative<ps::CopyBegin>(message.kind)) {
     return;
   }

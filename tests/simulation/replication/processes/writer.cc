@@ -11,7 +11,7 @@ namespace {
 
 constexpr auto kAskAgain = milliseconds(400);
 
-LifePtr NewWriterLife(std::uint32_t slot, std::uint64_t incarnation) {
+LifePtr NewWriterLife(std::uint32_t slot, Incarnation incarnation) {
   auto life = std::make_shared<Life>();
   life->name = "writer-" + std::to_string(slot) + "#" + std::to_string(incarnation);
   return life;
@@ -27,7 +27,7 @@ bool IsUnexpected(const PushAnswer::Ack& ack) {
 
 }  // namespace
 
-Writer::Writer(World& world, Cluster& cluster, std::uint32_t slot, std::uint64_t incarnation)
+Writer::Writer(World& world, Cluster& cluster, std::uint32_t slot, Incarnation incarnation)
     : life(NewWriterLife(slot, incarnation)),
       world_(world),
       cluster_(cluster),
@@ -135,14 +135,14 @@ bool Writer::IsUnderWay(const Stream& stream, const PushAnswer::Ack& ack) {
 void Writer::GoBack(Stream& stream, const PushAnswer& answer) {
   for (const auto& [id, push] : std::exchange(stream.pending, {})) {
     for (const Push::Update& update : push.updates) {
-      std::uint64_t& next = stream.next[update.shard];
+      Sequence& next = stream.next[update.shard];
       next = std::min(next, update.sequence);
     }
   }
   for (const PushAnswer::Ack& ack : answer.acks) {
-    std::uint64_t& next = stream.next[ack.shard];
+    Sequence& next = stream.next[ack.shard];
     if (IsUnexpected(ack)) {
-      next = std::min(next, ack.expected);
+      next = std::min<Sequence>(next, ack.expected);
     } else if (IsDone(ack) && next == ack.sequence) {
       ++next;
     }

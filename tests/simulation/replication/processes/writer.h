@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "tests/simulation/replication/processes/world.h"
 #include "tests/simulation/replication/world/traffic.h"
 
@@ -16,7 +17,7 @@ class Cluster;
 /// Threads: one.
 class Writer {
  public:
-  Writer(World& world, Cluster& cluster, std::uint32_t slot, std::uint64_t incarnation);
+  Writer(World& world, Cluster& cluster, std::uint32_t slot, Incarnation incarnation);
 
   void OnAnswer(const PushAnswer& answer);
 
@@ -31,7 +32,7 @@ class Writer {
 
  private:
   struct Stream {
-    std::map<ShardId, std::uint64_t> next;  // sequence to send
+    std::map<ShardId, Sequence> next;       // sequence to send
     std::map<std::uint64_t, Push> pending;  // by id
     bool full = false;                      // begins when one is answered
     std::uint32_t target = 0;               // slot that is asked
@@ -45,7 +46,7 @@ class Writer {
 
   World& world_;
   Cluster& cluster_;
-  const ps::Writer self_;
+  const ps::WorkerId self_;
   std::vector<Stream> streams_;  // by bucket
   bool stopped_ = false;
   bool held_ = false;

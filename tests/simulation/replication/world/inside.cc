@@ -12,10 +12,10 @@
 namespace adamant::replication_simulation {
 namespace {
 
-/// Makes Member(Tag) give the pointer to a private member.
-template <class Tag, typename Tag::Type kMember>
+/// Makes Member(Tag) give the pointer to a private replica.
+template <class Tag, typename Tag::Type kReplica>
 struct Door {
-  friend typename Tag::Type Member(Tag /*tag*/) { return kMember; }
+  friend typename Tag::Type Member(Tag /*tag*/) { return kReplica; }
 };
 
 struct Table {

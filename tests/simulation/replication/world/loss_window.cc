@@ -25,32 +25,32 @@ Clock::TimePoint Before(Clock::TimePoint end,
 
 }  // namespace
 
-void LossWindow::Hears(const ps::Holder& member,
+void LossWindow::Hears(const ps::ServerId& replica,
                        BucketId bucket,
                        Clock::TimePoint said,
                        Clock::TimePoint now) {
-  std::vector<Knowledge>& known = known_[{member, bucket}];
+  std::vector<Knowledge>& known = known_[{replica, bucket}];
   if (known.empty() || said > known.back().said) {
     known.push_back({.since = now, .said = said});
   }
 }
 
-void LossWindow::ServesNoMore(const ps::Holder& primary, BucketId bucket, Clock::TimePoint now) {
+void LossWindow::ServesNoMore(const ps::ServerId& primary, BucketId bucket, Clock::TimePoint now) {
   std::vector<Knowledge>& known = known_[{primary, bucket}];
   if (!known.empty() && known.back().said == Clock::TimePoint::max()) {
     known.push_back({.since = now, .said = now});
   }
 }
 
-Clock::TimePoint LossWindow::SafeBefore(const ps::Holder& member,
+Clock::TimePoint LossWindow::SafeBefore(const ps::ServerId& replica,
                                         BucketId bucket,
                                         Clock::TimePoint end,
                                         const Disk& disk) const {
-  const auto found = known_.find({member, bucket});
+  const auto found = known_.find({replica, bucket});
   if (found == known_.end()) {
     return Clock::TimePoint::min();
   }
-  const double rate = 1 + static_cast<double>(setup_.drift[member.slot]) * 1e-9;
+  const double rate = 1 + static_cast<double>(setup_.drift[replica.slot]) * 1e-9;
   const auto interval = std::chrono::duration_cast<Clock::Duration>(
       std::chrono::duration<double>(setup_.flush_interval) / rate);
   const Clock::TimePoint stored = Before(end, interval + kSlack, disk.hindrances());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/common/optimiser/optimiser.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
@@ -62,7 +63,7 @@ struct Setup {
     return static_cast<std::uint32_t>(parameters.size());
   }
   [[nodiscard]] ps::ShardIdentity IdentityOf(ShardId shard) const;
-  [[nodiscard]] ps::ServerOptions ServerOptions(const ps::Holder& self,
+  [[nodiscard]] ps::ServerOptions ServerOptions(const ps::ServerId& self,
                                                 std::uint64_t attempt) const;
   [[nodiscard]] std::string Describe() const;
 

@@ -17,32 +17,32 @@ void Tracer::Line(const std::string& line) {
   ++steps_;
 }
 
-std::set<Tracer::Slot> Tracer::SlotsOf(const controller::Bucket& record) {
+std::set<Tracer::Slot> Tracer::SlotsOf(const controller::Configuration& record) {
   std::set<Slot> slots;
-  for (const controller::Holder& member : record.members) {
-    slots.insert(member.slot);
+  for (const controller::ServerId& replica : record.replicas) {
+    slots.insert(replica.slot);
   }
   return slots;
 }
 
 bool Tracer::full() const {
-  return !text_.empty() && (record_.epoch - first_epoch_ >= kMostEpochs ||
+  return !text_.empty() && (record_.version - first_epoch_ >= kMostEpochs ||
                             longest_ >= kMostEntries || all_updates_ >= kMostUpdates);
 }
 
-// A new bucket, of one member.
-void Tracer::Start(const controller::Bucket& record) {
+// A new bucket, of one replica.
+void Tracer::Start(const controller::Configuration& record) {
   const Slot slot = record.primary.slot;
   text_ = "servers s0 s1 s2\n";
-  first_epoch_ = record.epoch;
+  first_epoch_ = record.version;
   Server& server = servers_[slot];
   server.fresh = false;
   server.primary = true;
-  server.epoch = record.epoch;
-  server.members = {slot};
-  epochs_[record.epoch].begun = true;
-  epochs_[record.epoch].members = {slot};
-  text_ += "start " + std::to_string(record.epoch) + " 0 " + Name(slot) + "\n";
+  server.configuration_version = record.version;
+  server.replicas = {slot};
+  epochs_[record.version].begun = true;
+  epochs_[record.version].replicas = {slot};
+  text_ += "start " + std::to_string(record.version) + " 0 " + Name(slot) + "\n";
 }
 
 // --- One update
@@ -58,25 +58,27 @@ void Tracer::Appends(Slot primary, const std::string& update, Lsn lsn) {
   longest_ = std::max(longest_, lsn);
 }
 
-Tracer::Lsn Tracer::AckedOrBase(Slot slot, Epoch epoch) {
-  const Known& known = epochs_[epoch];
+Tracer::Lsn Tracer::AckedOrBase(Slot slot, ConfigurationVersion configuration_version) {
+  const Known& known = epochs_[configuration_version];
   const auto acked = known.acked.find(slot);
   const Lsn lsn = acked == known.acked.end() ? 0 : acked->second;
   return servers_[slot].learner_of > 0 ? lsn : std::max(lsn, known.base);
 }
 
-void Tracer::Acknowledges(Slot slot, Epoch epoch, Lsn lsn) {
+void Tracer::Acknowledges(Slot slot, ConfigurationVersion configuration_version, Lsn lsn) {
   Server& server = servers_[slot];
   const bool accepts = server.learner_of > 0
-                           ? server.learner_of == epoch
-                           : !server.primary && !server.fresh && server.epoch == epoch &&
-                                 server.members.contains(slot);
-  if (text_.empty() || !accepts || !epochs_[epoch].begun) {
+                           ? server.learner_of == configuration_version
+                           : !server.primary && !server.fresh &&
+                                 server.configuration_version == configuration_version &&
+                                 server.replicas.contains(slot);
+  if (text_.empty() || !accepts || !epochs_[configuration_version].begun) {
     return;
   }
-  for (Lsn next = AckedOrBase(slot, epoch) + 1; next <= lsn; ++next) {
-    Line("accept " + Name(slot) + " " + std::to_string(epoch) + " " + std::to_string(next));
-    epochs_[epoch].acked[slot] = next;
+  for (Lsn next = AckedOrBase(slot, configuration_version) + 1; next <= lsn; ++next) {
+    Line("accept " + Name(slot) + " " + std::to_string(configuration_version) + " " +
+         std::to_string(next));
+    epochs_[configuration_version].acked[slot] = next;
   }
   CatchUp(slot);
 }
@@ -96,18 +98,19 @@ void Tracer::Commits(Slot slot, bool as_primary, Lsn lsn) {
   }
   Line("commit " + Name(slot) + " " + std::to_string(lsn));
   server.committed = lsn;
-  Known& known = epochs_[server.epoch];
+  Known& known = epochs_[server.configuration_version];
   known.announced = std::max(known.announced, lsn);
 }
 
-// What a learner applied, or a member before the model's primary began, has a line once it may.
+// What a learner applied, or a replica before the model's primary began, has a line once it may.
 void Tracer::CatchUp(Slot slot) {
   Server& server = servers_[slot];
   if (server.fresh || server.primary) {
     return;
   }
-  while (server.committed < server.applied && server.committed < epochs_[server.epoch].announced &&
-         AckedOrBase(slot, server.epoch) > server.committed) {
+  while (server.committed < server.applied &&
+         server.committed < epochs_[server.configuration_version].announced &&
+         AckedOrBase(slot, server.configuration_version) > server.committed) {
     Line("hear " + Name(slot) + " " + std::to_string(++server.committed));
   }
 }
@@ -119,22 +122,25 @@ void Tracer::Answers(Slot primary, const std::string& update) {
   }
 }
 
-void Tracer::Reads(Slot primary, Epoch epoch) {
+void Tracer::Reads(Slot primary, ConfigurationVersion configuration_version) {
   const Server& server = servers_[primary];
-  if (!text_.empty() && server.primary && server.epoch == epoch && !epochs_[epoch].handed_over) {
+  if (!text_.empty() && server.primary && server.configuration_version == configuration_version &&
+      !epochs_[configuration_version].handed_over) {
     Line("read " + Name(primary));
   }
 }
 
 // --- Leases
 
-void Tracer::Promises(Slot slot, Slot primary, Epoch epoch) {
+void Tracer::Promises(Slot slot, Slot primary, ConfigurationVersion configuration_version) {
   Server& server = servers_[slot];
   const Server& to = servers_[primary];
-  const bool member = !server.fresh && server.epoch == epoch && to.members.contains(slot);
-  const bool learner = server.learner_of == epoch && to.joint == slot;
-  if (!text_.empty() && to.primary && to.epoch == epoch && !epochs_[epoch].handed_over &&
-      !server.primary && server.proposed == 0 && (member || learner)) {
+  const bool replica = !server.fresh && server.configuration_version == configuration_version &&
+                       to.replicas.contains(slot);
+  const bool learner = server.learner_of == configuration_version && to.joint == slot;
+  if (!text_.empty() && to.primary && to.configuration_version == configuration_version &&
+      !epochs_[configuration_version].handed_over && !server.primary && server.proposed == 0 &&
+      (replica || learner)) {
     Line("promise " + Name(slot) + " " + Name(primary));
     server.promised = true;
   }
@@ -145,28 +151,28 @@ void Tracer::Proposes(Slot slot) {
   if (text_.empty() || !server.promised) {
     return;
   }
-  const Known& known = epochs_[server.epoch];
+  const Known& known = epochs_[server.configuration_version];
   Line((known.proved || known.handed_over ? "freed " : "expire ") + Name(slot));
   server.promised = false;
 }
 
-void Tracer::Releases(Slot primary, Epoch epoch) {
+void Tracer::Releases(Slot primary, ConfigurationVersion configuration_version) {
   const Server& server = servers_[primary];
-  if (text_.empty() || !server.primary || server.epoch != epoch || epochs_[epoch].handed_over ||
-      server.proposed != 0) {
+  if (text_.empty() || !server.primary || server.configuration_version != configuration_version ||
+      epochs_[configuration_version].handed_over || server.proposed != 0) {
     return;
   }
   Abandon(primary);
   Line("hand_over " + Name(primary));
-  epochs_[epoch].handed_over = true;
+  epochs_[configuration_version].handed_over = true;
 }
 
 // --- Records
 
-void Tracer::RecordIs(const controller::Bucket& record,
-                      const std::vector<controller::Holder>& dead) {
+void Tracer::RecordIs(const controller::Configuration& record,
+                      const std::vector<controller::ServerId>& dead) {
   if (text_.empty() && record.created) {
-    if (record.epoch != 1) {
+    if (record.version != 1) {
       useless_ = true;
       return;
     }
@@ -176,40 +182,40 @@ void Tracer::RecordIs(const controller::Bucket& record,
   if (text_.empty()) {
     return;
   }
-  if (record.epoch > record_.epoch + 1) {
+  if (record.version > record_.version + 1) {
     useless_ = true;
-  } else if (record.epoch == record_.epoch + 1) {
+  } else if (record.version == record_.version + 1) {
     TellChange(record);
   }
   record_ = record;
   TellDeaths(dead);
 }
 
-void Tracer::TellDeaths(const std::vector<controller::Holder>& dead) {
-  Known& known = epochs_[record_.epoch];
+void Tracer::TellDeaths(const std::vector<controller::ServerId>& dead) {
+  Known& known = epochs_[record_.version];
   if (!known.proved && std::ranges::find(dead, record_.primary) != dead.end()) {
     Line("proof " + Name(record_.primary.slot));
     known.proved = true;
   }
 }
 
-void Tracer::TellChange(const controller::Bucket& record) {
+void Tracer::TellChange(const controller::Configuration& record) {
   const Slot slot = record.primary.slot;
   const std::set<Slot> before = SlotsOf(record_);
   const std::set<Slot> after = SlotsOf(record);
-  const std::string end = " " + std::to_string(record.epoch);
+  const std::string end = " " + std::to_string(record.version);
   const auto other = [&](const std::set<Slot>& more, const std::set<Slot>& less) {
     return Name(*std::ranges::find_if(more, [&](Slot each) { return !less.contains(each); }));
   };
   if (record.generation != record_.generation) {
     Line("recover " + Name(slot) + end);
-    generation_ = record.epoch;
+    generation_ = record.version;
     updates_.clear();
   } else if (record.primary != record_.primary) {
     Line("take_over " + Name(slot) + end);
-    // A proposal that knew of no hand-over, after one; or of a process that has ended since.
+    // A proposal that knew of no transfer, after one; or of a process that has ended since.
     useless_ = useless_ || servers_[slot].fresh ||
-               epochs_[record_.epoch].handed_over != after.contains(record_.primary.slot);
+               epochs_[record_.version].handed_over != after.contains(record_.primary.slot);
   } else if (after.size() < before.size()) {
     Abandon(slot);
     Line("drop " + Name(slot) + " " + other(before, after) + end);
@@ -218,32 +224,32 @@ void Tracer::TellChange(const controller::Bucket& record) {
   } else {
     useless_ = true;  // a learner that was not added
   }
-  servers_[slot].proposed = record.epoch;
-  epochs_[record.epoch].members = after;
+  servers_[slot].proposed = record.version;
+  epochs_[record.version].replicas = after;
 }
 
 // The model's server hears of its own change first, however late.
 void Tracer::Outcome(Slot slot) {
   Server& server = servers_[slot];
-  const Epoch epoch = server.proposed;
-  if (epoch == 0) {
+  const ConfigurationVersion configuration_version = server.proposed;
+  if (configuration_version == 0) {
     return;
   }
   CatchUp(slot);
-  if (epoch == generation_) {
+  if (configuration_version == generation_) {
     server = Server{};
     server.fresh = false;
   } else if (!server.primary && server.committed < server.applied) {
     useless_ = true;  // it had learned what the model has no way to tell it
   }
-  Line("outcome " + Name(slot) + " " + std::to_string(epoch));
+  Line("outcome " + Name(slot) + " " + std::to_string(configuration_version));
   server.primary = true;
-  server.epoch = epoch;
-  server.members = epochs_[epoch].members;
+  server.configuration_version = configuration_version;
+  server.replicas = epochs_[configuration_version].replicas;
   server.proposed = 0;
   server.copying.reset();
   server.joint.reset();
-  Known& known = epochs_[epoch];
+  Known& known = epochs_[configuration_version];
   known.base = known.announced = server.committed;
   known.begun = true;
 }
@@ -251,34 +257,34 @@ void Tracer::Outcome(Slot slot) {
 void Tracer::Adopts(Slot slot, const parameter_server::Configuration& configuration) {
   Server& server = servers_[slot];
   // What a late message tells from before its own change, the model's server does not hear.
-  if (text_.empty() || configuration.epoch <= server.epoch ||
-      configuration.epoch < server.proposed) {
+  if (text_.empty() || configuration.version <= server.configuration_version ||
+      configuration.version < server.proposed) {
     return;
   }
   Outcome(slot);
   if (configuration.primary.slot == slot) {
     return;
   }
-  const bool member = std::ranges::any_of(configuration.members,
-                                          [&](const auto& each) { return each.slot == slot; });
-  if (member &&
-      (!server.fresh || (server.learner_of > 0 && server.learner_of < configuration.epoch))) {
-    Line("learn " + Name(slot) + " " + std::to_string(configuration.epoch));
+  const bool replica = std::ranges::any_of(configuration.replicas,
+                                           [&](const auto& each) { return each.slot == slot; });
+  if (replica &&
+      (!server.fresh || (server.learner_of > 0 && server.learner_of < configuration.version))) {
+    Line("learn " + Name(slot) + " " + std::to_string(configuration.version));
     server.fresh = false;
     server.primary = false;
     server.learner_of = 0;
-    server.epoch = configuration.epoch;
-    server.members.clear();
-    for (const parameter_server::Holder& each : configuration.members) {
-      server.members.insert(each.slot);
+    server.configuration_version = configuration.version;
+    server.replicas.clear();
+    for (const parameter_server::ServerId& each : configuration.replicas) {
+      server.replicas.insert(each.slot);
     }
     server.copying.reset();
     server.joint.reset();
     CatchUp(slot);
-  } else if (!member && server.primary) {
+  } else if (!replica && server.primary) {
     Line("step_down " + Name(slot));
     server.primary = false;
-    server.members.clear();
+    server.replicas.clear();
     server.copying.reset();
     server.joint.reset();
   }
@@ -286,10 +292,14 @@ void Tracer::Adopts(Slot slot, const parameter_server::Configuration& configurat
 
 // --- Learners and deaths
 
-void Tracer::Copies(Slot primary, Slot learner, Epoch epoch, Lsn base) {
+void Tracer::Copies(Slot primary,
+                    Slot learner,
+                    ConfigurationVersion configuration_version,
+                    Lsn base) {
   Server& server = servers_[primary];
-  if (text_.empty() || !server.primary || server.proposed != 0 || server.epoch != epoch ||
-      record_.epoch != epoch || SlotsOf(record_).contains(learner) ||
+  if (text_.empty() || !server.primary || server.proposed != 0 ||
+      server.configuration_version != configuration_version ||
+      record_.version != configuration_version || SlotsOf(record_).contains(learner) ||
       servers_[learner].proposed != 0) {
     return;
   }
@@ -299,17 +309,17 @@ void Tracer::Copies(Slot primary, Slot learner, Epoch epoch, Lsn base) {
   const bool promised = servers_[learner].promised;
   servers_[learner] = Server{};
   servers_[learner].promised = promised;
-  servers_[learner].learner_of = epoch;
+  servers_[learner].learner_of = configuration_version;
   servers_[learner].applied = base;
   servers_[learner].copied = base;
-  epochs_[epoch].acked[learner] = 0;
+  epochs_[configuration_version].acked[learner] = 0;
 }
 
 void Tracer::TurnsJoint(Slot primary) {
   Server& server = servers_[primary];
   if (!text_.empty() && server.copying.has_value() && server.proposed == 0) {
     // It has what the copy held, which nobody had to acknowledge one by one.
-    Acknowledges(*server.copying, server.epoch, servers_[*server.copying].copied);
+    Acknowledges(*server.copying, server.configuration_version, servers_[*server.copying].copied);
     Line("turn_joint " + Name(primary));
     server.joint = server.copying;
     server.copying.reset();

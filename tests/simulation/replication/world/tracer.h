@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "operator/core/state/messages.h"
+#include "services/common/base/ids.h"
 #include "services/parameter_server/core/replication/messages.h"
 
 namespace adamant::replication_simulation {
@@ -31,34 +32,36 @@ class Tracer {
   // --- One update
 
   void Appends(Slot primary, const std::string& update, parameter_server::Lsn lsn);
-  void Acknowledges(Slot slot, parameter_server::Epoch epoch, parameter_server::Lsn lsn);
+  void Acknowledges(Slot slot,
+                    ConfigurationVersion configuration_version,
+                    parameter_server::Lsn lsn);
   void Commits(Slot slot, bool as_primary, parameter_server::Lsn lsn);
   void Answers(Slot primary, const std::string& update);
-  void Reads(Slot primary, parameter_server::Epoch epoch);
+  void Reads(Slot primary, ConfigurationVersion configuration_version);
 
   // --- Leases
 
-  void Promises(Slot slot, Slot primary, parameter_server::Epoch epoch);
+  void Promises(Slot slot, Slot primary, ConfigurationVersion configuration_version);
   void Proposes(Slot slot);
-  void Releases(Slot primary, parameter_server::Epoch epoch);
+  void Releases(Slot primary, ConfigurationVersion configuration_version);
 
   // --- Records
 
-  void RecordIs(const controller::Bucket& record, const std::vector<controller::Holder>& dead);
+  void RecordIs(const controller::Configuration& record,
+                const std::vector<controller::ServerId>& dead);
   void Adopts(Slot slot, const parameter_server::Configuration& configuration);
 
   // --- Learners and deaths
 
   void Copies(Slot primary,
               Slot learner,
-              parameter_server::Epoch epoch,
+              ConfigurationVersion configuration_version,
               parameter_server::Lsn base);
   void TurnsJoint(Slot primary);
   void GivesUp(Slot primary);
   void Crashes(Slot slot);
 
  private:
-  using Epoch = parameter_server::Epoch;
   using Lsn = parameter_server::Lsn;
 
   static constexpr std::size_t kServers = 3;
@@ -67,46 +70,46 @@ class Tracer {
     bool fresh = true;
     bool primary = false;
     bool promised = false;
-    Epoch epoch = 0;
-    Epoch proposed = 0;  // of a change of the record of which it has not heard
-    Epoch learner_of = 0;
-    std::set<Slot> members;
+    ConfigurationVersion configuration_version = 0;
+    ConfigurationVersion proposed = 0;  // of a change of the record of which it has not heard
+    ConfigurationVersion learner_of = 0;
+    std::set<Slot> replicas;
     std::optional<Slot> copying;
     std::optional<Slot> joint;
     Lsn committed = 0;  // in the model
     Lsn applied = 0;    // in truth
     Lsn copied = 0;     // up to here the copy under way has it
   };
-  struct Known {  // of an epoch
+  struct Known {  // of a configuration
     Lsn base = 0;
     Lsn announced = 0;
     bool begun = false;  // its primary has heard of it
     bool handed_over = false;
     bool proved = false;
-    std::set<Slot> members;
+    std::set<Slot> replicas;
     std::map<Slot, Lsn> acked;
   };
 
   void Line(const std::string& line);
-  void Start(const controller::Bucket& record);
+  void Start(const controller::Configuration& record);
   void CatchUp(Slot slot);
   void Outcome(Slot slot);
   void Abandon(Slot slot);
-  void TellChange(const controller::Bucket& record);
-  void TellDeaths(const std::vector<controller::Holder>& dead);
-  [[nodiscard]] Lsn AckedOrBase(Slot slot, Epoch epoch);
+  void TellChange(const controller::Configuration& record);
+  void TellDeaths(const std::vector<controller::ServerId>& dead);
+  [[nodiscard]] Lsn AckedOrBase(Slot slot, ConfigurationVersion configuration_version);
   [[nodiscard]] static std::string Name(Slot slot) { return "s" + std::to_string(slot); }
-  [[nodiscard]] static std::set<Slot> SlotsOf(const controller::Bucket& record);
+  [[nodiscard]] static std::set<Slot> SlotsOf(const controller::Configuration& record);
 
   std::string text_;
   bool useless_ = false;
   std::size_t steps_ = 0;
-  controller::Bucket record_;
-  Epoch first_epoch_ = 0;
-  Epoch generation_ = 0;  // epoch of the last recovery
+  controller::Configuration record_;
+  ConfigurationVersion first_epoch_ = 0;
+  ConfigurationVersion generation_ = 0;  // configuration of the last recovery
   Lsn longest_ = 0;
   std::vector<Server> servers_ = std::vector<Server>(kServers);
-  std::map<Epoch, Known> epochs_;
+  std::map<ConfigurationVersion, Known> epochs_;
   std::set<std::string> updates_;  // since the last recovery
   std::size_t all_updates_ = 0;
 };

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/parameter_server/core/buckets/records.h"
 #include "services/parameter_server/core/updates/messages.h"
@@ -16,11 +17,11 @@ namespace adamant::replication_simulation {
 struct Push {
   std::uint64_t id = 0;       ///< never used twice
   std::uint64_t attempt = 1;  ///< of the job
-  parameter_server::Writer writer;
+  parameter_server::WorkerId writer;
   BucketId bucket = 0;
   struct Update {
     ShardId shard = 0;
-    std::uint64_t sequence = 0;
+    Sequence sequence = 0;
   };
   std::vector<Update> updates;
 };
@@ -30,7 +31,7 @@ struct PushAnswer {
   BucketId bucket = 0;
   struct Ack {
     ShardId shard = 0;
-    std::uint64_t sequence = 0;  ///< that was pushed
+    Sequence sequence = 0;  ///< that was pushed
     parameter_server::PushOutcome outcome = parameter_server::PushOutcome::kNotReady;
     std::uint64_t expected = 0;  ///< the next one
   };
@@ -55,7 +56,7 @@ struct RecordAnswer {
 
 /// Asks for the values of a bucket; nobody waits for them.
 struct Fetch {
-  parameter_server::Writer writer;
+  parameter_server::WorkerId writer;
   BucketId bucket = 0;
 };
 

@@ -51,7 +51,7 @@ ReferenceShard::ReferenceShard(const ParameterOptimiser& optimiser) : optimiser_
   }
 }
 
-void ReferenceShard::Apply(const UpdateKey& key, std::uint64_t sequence) {
+void ReferenceShard::Apply(const UpdateKey& key, Sequence sequence) {
   const std::array<float, kElements> values = ValuesOf(key);
   if (optimiser_->location == OptimiserLocation::kServer) {
     ApplyGradient(optimiser_->At(0), values, content_.state, content_.values);

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/common/optimiser/optimiser.h"
 #include "services/parameter_server/core/shards/sequence_table.h"
 #include "services/parameter_server/core/shards/shard_record.h"
@@ -21,8 +22,8 @@ inline constexpr std::size_t kElements = 4;
 /// whatever the servers believe.
 struct UpdateKey {
   std::uint32_t slot = 0;  ///< of the writer
-  std::uint64_t incarnation = 0;
-  std::uint64_t sequence = 0;
+  Incarnation incarnation = 0;
+  Sequence sequence = 0;
 
   auto operator<=>(const UpdateKey&) const = default;
 };
@@ -43,7 +44,7 @@ class ReferenceShard {
   ReferenceShard(const ParameterOptimiser& optimiser, parameter_server::ShardContent content);
 
   /// `sequence`: under which the server took it.
-  void Apply(const UpdateKey& key, std::uint64_t sequence);
+  void Apply(const UpdateKey& key, Sequence sequence);
 
   [[nodiscard]] const parameter_server::ShardContent& content() const { return content_; }
 

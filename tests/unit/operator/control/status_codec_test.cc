@@ -60,15 +60,15 @@ TEST(StatusCodecTest, AStatusThatSaysNothingOfAttemptsIsOfTheFirst) {
 
 TEST(StatusCodecTest, StatusOfBucketsComesBackAsItWas) {
   controller::JobReport report;
-  controller::Bucket record{
-      .epoch = 4, .generation = 2, .primary = {1, 3}, .members = {{1, 3}, {0, 1}}};
+  controller::Configuration record{
+      .version = 4, .generation = 2, .primary = {1, 3}, .replicas = {{1, 3}, {0, 1}}};
   record.created = true;
-  record.heir = controller::Holder{0, 1};
+  record.successor = controller::ServerId{0, 1};
   record.restored_snapshot = 6;
   report.buckets.push_back(
       {.state = "Degraded", .record = record, .committed = 10, .lag = 2, .rolled_back = 5});
   report.last_failover = controller::FailoverReport{.bucket = 0,
-                                                    .epoch = 4,
+                                                    .configuration_version = 4,
                                                     .times = {.detect_seconds = 0.5},
                                                     .catch_up_seconds = 1.5,
                                                     .failovers = 3,
@@ -91,12 +91,13 @@ TEST(StatusCodecTest, StatusOfBucketsComesBackAsItWas) {
 
 TEST(StatusCodecTest, OfManyBucketsThoseInTroubleAndASummaryAreTold) {
   controller::JobReport report;
-  for (std::uint32_t bucket = 0; bucket < 65'536; ++bucket) {
-    report.buckets.push_back({.bucket = bucket,
-                              .state = bucket == 60'000 ? "Blocked" : "Ready",
-                              .record = {.epoch = bucket, .members = {{0, 1}, {1, 1}, {2, 1}}},
-                              .committed = 1'000'000'000'000,
-                              .rolled_back = bucket < 3 ? 2u : 0u});
+  for (BucketId bucket = 0; bucket < 65'536; ++bucket) {
+    report.buckets.push_back(
+        {.bucket = bucket,
+         .state = bucket == 60'000 ? "Blocked" : "Ready",
+         .record = {.version = bucket.value(), .replicas = {{0, 1}, {1, 1}, {2, 1}}},
+         .committed = 1'000'000'000'000,
+         .rolled_back = bucket < 3 ? 2u : 0u});
     report.bucket_summary.Add(report.buckets.back());
   }
   const v1::JobStatus encoded = Encode(report);
@@ -107,7 +108,7 @@ TEST(StatusCodecTest, OfManyBucketsThoseInTroubleAndASummaryAreTold) {
   EXPECT_EQ(decoded.buckets[1].bucket, 0u);
   EXPECT_EQ(decoded.bucket_summary.states.at("Ready"), 65'535u);
   EXPECT_EQ(decoded.bucket_summary.states.at("Blocked"), 1u);
-  EXPECT_EQ(decoded.bucket_summary.largest_epoch, 65'535u);
+  EXPECT_EQ(decoded.bucket_summary.largest_version, 65'535u);
   EXPECT_EQ(decoded.bucket_summary.rolled_back, 6u);
   EXPECT_EQ(decoded.bucket_summary.rolled_back_buckets, 3u);
 }

@@ -37,7 +37,7 @@ GainControl::GainControl(const UpdatePlan& plan, bool has_momentum) : has_moment
 void GainControl::Start(double gain) {
   gain_ = gain;
   least_ = kLeastOfStart * gain;
-  patience_ = 0;
+  timeout_ = 0;
 }
 
 void GainControl::Forget() {
@@ -90,12 +90,12 @@ void GainControl::Judge(const Pace& pace) {
   }
   const Marks& marks = MarksOf(pace);
   Average(moved, marks.weight);
-  patience_ -= patience_ > 0 ? 1 : 0;
+  timeout_ -= timeout_ > 0 ? 1 : 0;
   if (agreement_ >= marks.cut) {
     Grow(pace);
-  } else if (patience_ == 0) {
+  } else if (timeout_ == 0) {
     gain_ = std::max(least_, gain_ * (agreement_ < marks.halve ? kDeepCut : kCut));
-    patience_ = pace.stretch;
+    timeout_ = pace.stretch;
   }
 }
 

@@ -87,7 +87,7 @@ class GainControl {
   double least_ = 0;
   Movements mean_;
   double agreement_ = 1;
-  std::size_t patience_ = 0;  // fetches until it may fall again
+  std::size_t timeout_ = 0;  // fetches until it may fall again
 };
 
 }  // namespace adamant::worker

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/worker/core/base/messages.h"
 
 namespace adamant::worker {

@@ -98,7 +98,7 @@ absl::StatusOr<FetchProgress> FetchTracker::OnReply(const FetchReply& reply, Clo
     Part& part = fetch->parts[fetched.shard];
     progress.fetch = fetch->id;
     if (fetched.outcome == FetchOutcome::kFound &&
-        !routes_.Outdated(fetched.shard, fetched.epoch)) {
+        !routes_.Outdated(fetched.shard, fetched.configuration_version)) {
       OnFound(fetched, *fetch, part);
       progress.fresh.push_back(i);
       progress.complete = fetch->left == 0;
@@ -111,7 +111,7 @@ absl::StatusOr<FetchProgress> FetchTracker::OnReply(const FetchReply& reply, Clo
 }
 
 void FetchTracker::OnFound(const FetchedShard& fetched, Transfer& fetch, Part& part) {
-  routes_.OnServed(fetched.shard, fetched.epoch);
+  routes_.OnServed(fetched.shard, fetched.configuration_version);
   part.version = fetched.version;
   part.included = fetched.included_sequence;
   part.done = true;
@@ -121,13 +121,13 @@ void FetchTracker::OnFound(const FetchedShard& fetched, Transfer& fetch, Part& p
 void FetchTracker::OnRefused(const FetchedShard& fetched, Part& part, Clock::TimePoint now) {
   switch (fetched.outcome) {
     case FetchOutcome::kNotPrimary:
-      routes_.OnNotPrimary(fetched.shard, fetched.epoch, now);
+      routes_.OnNotPrimary(fetched.shard, fetched.configuration_version, now);
       break;
     case FetchOutcome::kNoSuchSnapshot:
       // A new primary may be about to take it. Other traffic of the shard need not wait.
       part.retry_at = now + RetryWait(part.misses++);
       break;
-    case FetchOutcome::kFound:  // of a lower epoch than it should be
+    case FetchOutcome::kFound:  // of a lower configuration than it should be
     case FetchOutcome::kNotReady:
       routes_.OnNotReady(fetched.shard, now);
       break;

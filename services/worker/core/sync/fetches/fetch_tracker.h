@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/worker/core/base/messages.h"
 #include "services/worker/core/sync/routing/routes.h"
@@ -20,9 +21,9 @@ struct FetchProgress {
   bool complete = false;           ///< all shards have come
 };
 
-/// The fetches under way: what has come, what is to be asked for again. A value of a lower epoch
-/// than one that is known of is refused; a snapshot that a server does not have yet is asked for
-/// until somebody drops the fetch.
+/// The fetches under way: what has come, what is to be asked for again. A value of a lower
+/// configuration than one that is known of is refused; a snapshot that a server does not have yet
+/// is asked for until somebody drops the fetch.
 ///
 /// Use: after any call, send what Poll returns, then call Poll again at NextPoll.
 /// Threads: one at a time.

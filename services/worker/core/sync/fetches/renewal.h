@@ -17,7 +17,7 @@ class Renewal {
   /// Whether one is under way.
   [[nodiscard]] bool active() const { return active_; }
 
-  /// Asks the threads to wait; the caller rings Learner::bell.
+  /// Asks the threads to wait; the caller rings Learner::notifier.
   void Start() {
     active_ = true;
     waiting_ = 0;
@@ -32,7 +32,7 @@ class Renewal {
   /// Whether all threads wait, and what they had handed over has been taken.
   [[nodiscard]] bool AllWait() const { return waiting_ >= learner_.threads(); }
 
-  /// Lets the threads go on; the caller rings Learner::bell.
+  /// Lets the threads go on; the caller rings Learner::notifier.
   void Finish() {
     active_ = false;
     learner_.EndReset();

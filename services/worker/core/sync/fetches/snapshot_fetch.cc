@@ -5,7 +5,7 @@
 
 namespace adamant::worker {
 
-bool SnapshotFetch::Want(std::uint64_t epoch, std::uint64_t snapshot) {
+bool SnapshotFetch::Want(DataEpoch epoch, std::uint64_t snapshot) {
   // Ids rise: batches that name an older one are of an evaluation that was given up.
   if (snapshot < newest_) {
     return false;
@@ -22,8 +22,8 @@ bool SnapshotFetch::Want(std::uint64_t epoch, std::uint64_t snapshot) {
 }
 
 // The evaluation may have been begun anew under another snapshot, by another controller, and this
-// worker dealt nothing of it: nobody keeps the one that its batches name.
-bool SnapshotFetch::OnEpochBegun(std::uint64_t epoch) {
+// worker dispatched nothing of it: nobody keeps the one that its batches name.
+bool SnapshotFetch::OnEpochBegun(DataEpoch epoch) {
   begun_epoch_ = std::max(begun_epoch_, epoch);
   if (newest_ == 0 || newest_of_epoch_ >= begun_epoch_) {
     return false;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "services/common/base/ids.h"
 #include "services/worker/core/base/messages.h"
 #include "services/worker/core/learner/evaluation_weights.h"
 #include "services/worker/core/sync/fetches/fetch_tracker.h"
@@ -18,11 +19,11 @@ class SnapshotFetch {
 
   /// Batches that name this snapshot, of the end of `epoch`, are queued or will be. Returns whether
   /// anything has changed for those who evaluate: not where it is older than the newest.
-  [[nodiscard]] bool Want(std::uint64_t epoch, std::uint64_t snapshot);
+  [[nodiscard]] bool Want(DataEpoch epoch, std::uint64_t snapshot);
 
-  /// Training batches of this epoch are dealt: every evaluation of those before is over. Returns
-  /// whether one has ended: what waits for its values does so in vain.
-  [[nodiscard]] bool OnEpochBegun(std::uint64_t epoch);
+  /// Training batches of this epoch are dispatched: every evaluation of those before is over.
+  /// Returns whether one has ended: what waits for its values does so in vain.
+  [[nodiscard]] bool OnEpochBegun(DataEpoch epoch);
 
   /// Starts the fetch that is due, once nobody reads the values of the last; returns whether it
   /// has.
@@ -39,12 +40,12 @@ class SnapshotFetch {
 
   EvaluationWeights& weights_;
   FetchTracker& fetches_;
-  std::uint64_t newest_ = 0;           // that a batch named
-  std::uint64_t newest_of_epoch_ = 0;  // at whose end it was taken
-  std::uint64_t begun_epoch_ = 0;      // that training batches were dealt of
-  std::uint64_t wanted_ = 0;           // not yet asked for; 0: none
-  std::uint64_t snapshot_ = 0;         // loaded, or being fetched
-  FetchId fetch_ = 0;                  // of it; 0: none is under way
+  std::uint64_t newest_ = 0;       // that a batch named
+  DataEpoch newest_of_epoch_ = 0;  // at whose end it was taken
+  DataEpoch begun_epoch_ = 0;      // that training batches were dispatched of
+  std::uint64_t wanted_ = 0;       // not yet asked for; 0: none
+  std::uint64_t snapshot_ = 0;     // loaded, or being fetched
+  FetchId fetch_ = 0;              // of it; 0: none is under way
 };
 
 }  // namespace adamant::worker

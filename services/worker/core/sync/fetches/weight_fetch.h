@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/worker/core/base/accumulator.h"
 #include "services/worker/core/base/float_buffer.h"
 #include "services/worker/core/base/messages.h"

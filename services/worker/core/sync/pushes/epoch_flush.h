@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "services/common/base/ids.h"
 #include "services/worker/core/learner/learner.h"
 
 namespace adamant::worker {
@@ -16,9 +17,9 @@ class EpochFlush {
  public:
   explicit EpochFlush(Learner& learner) : learner_(learner) {}  // must outlive this
 
-  /// Asks the threads for everything of epochs up to this one; the caller rings Learner::bell.
-  void Begin(std::uint64_t epoch) {
-    epoch_ = std::max(epoch_.value_or(0), epoch);
+  /// Asks the threads for everything of epochs up to this one; the caller rings Learner::notifier.
+  void Begin(DataEpoch epoch) {
+    epoch_ = std::max<DataEpoch>(epoch_.value_or(0), epoch);
     answers_ = 0;
     learner_.commands().RequestFlush();
   }

@@ -35,7 +35,7 @@ void PushCursor::OnDisconnected(ServerSlot server, std::uint64_t next_request) {
 
 void PushCursor::OnServed(Sequence sequence, const ShardAck& ack) {
   OnPersisted(ack.persisted);
-  epoch_ = std::max(epoch_, ack.epoch);
+  configuration_version_ = std::max(configuration_version_, ack.configuration_version);
   Acknowledge(sequence);
 }
 
@@ -65,7 +65,7 @@ std::uint64_t PushCursor::Rewind(Sequence expected, Sequence first_held) {
   if (expected < first_held) {
     lost = gone_.Insert(expected, first_held);
   }
-  Acknowledge(std::min(acknowledged_, expected - 1));
+  Acknowledge(std::min<Sequence>(acknowledged_, expected - 1));
   return lost;
 }
 

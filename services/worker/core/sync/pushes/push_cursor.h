@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "services/common/base/ids.h"
 #include "services/worker/core/base/messages.h"
 #include "services/worker/core/sync/pushes/sequence_set.h"
 
@@ -40,10 +41,12 @@ class PushCursor {
   /// Whether the push has ever been acknowledged, by whichever server.
   [[nodiscard]] bool WasAcknowledged(Sequence sequence) const { return sequence <= most_; }
 
-  /// Whether a server that answers under this epoch of the bucket with a value up to `included` was
-  /// rolled back. Under the epoch of the acknowledgement the value may be the older of the two.
-  [[nodiscard]] bool IsRolledBack(Sequence included, std::uint64_t epoch) const {
-    return included < acknowledged_ && epoch > epoch_;
+  /// Whether a server that answers under this configuration of the bucket with a value up to
+  /// `included` was rolled back. Under the configuration of the acknowledgement the value may be
+  /// the older of the two.
+  [[nodiscard]] bool IsRolledBack(Sequence included,
+                                  ConfigurationVersion configuration_version) const {
+    return included < acknowledged_ && configuration_version > configuration_version_;
   }
 
   // --- What happens
@@ -52,7 +55,7 @@ class PushCursor {
   void OnRecord(const BucketRecord& record, Sequence first_held, std::uint64_t next_request);
   void OnDisconnected(ServerSlot server, std::uint64_t next_request);
 
-  /// The server has the update, under this epoch of the bucket.
+  /// The server has the update, under this configuration of the bucket.
   void OnServed(Sequence sequence, const ShardAck& ack);
 
   /// A server will not take this update, and neither will any other.
@@ -87,10 +90,10 @@ class PushCursor {
   std::uint64_t since_ = 0;
   bool skip_ = false;  // the server lacks nothing before the next one but `gone_`
   Sequence persisted_ = 0;
-  Sequence most_ = 0;             // that were ever acknowledged
-  std::uint64_t epoch_ = 0;       // of the bucket at the last acknowledgement
-  std::uint64_t generation_ = 0;  // of the bucket in the newest map
-  SequenceSet gone_;              // lost or refused: in no history of the shard, now or later
+  Sequence most_ = 0;                               // that were ever acknowledged
+  ConfigurationVersion configuration_version_ = 0;  // of the bucket at the last acknowledgement
+  std::uint64_t generation_ = 0;                    // of the bucket in the newest map
+  SequenceSet gone_;  // lost or refused: in no history of the shard, now or later
 };
 
 }  // namespace adamant::worker

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/worker/core/base/messages.h"
 #include "services/worker/core/learner/learner.h"
 #include "services/worker/core/sync/pushes/push_payload.h"

@@ -141,7 +141,7 @@ absl::Status PushTracker::OnAck(PushCursor& cursor,
     case PushOutcome::kApplied:
     case PushOutcome::kDuplicate:
       ADAMANT_FAILPOINT("push/acknowledged");
-      routes_.OnServed(ack.shard, ack.epoch);
+      routes_.OnServed(ack.shard, ack.configuration_version);
       if (ack.outcome == PushOutcome::kApplied && cursor.WasAcknowledged(sequence)) {
         ++resent_updates_;
       }
@@ -154,14 +154,14 @@ absl::Status PushTracker::OnAck(PushCursor& cursor,
       cursor.OnRefused(sequence);
       return absl::OkStatus();
     case PushOutcome::kUnexpectedSequence:
-      if (!routes_.Outdated(ack.shard, ack.epoch)) {
+      if (!routes_.Outdated(ack.shard, ack.configuration_version)) {
         return OnUnexpected(cursor, sequence, ack);
       }
       routes_.OnNotReady(ack.shard, now);  // it has been replaced, or will soon know better
       cursor.Reset(next_request());
       return absl::OkStatus();
     case PushOutcome::kNotPrimary:
-      routes_.OnNotPrimary(ack.shard, ack.epoch, now);
+      routes_.OnNotPrimary(ack.shard, ack.configuration_version, now);
       cursor.Reset(next_request());
       return absl::OkStatus();
     case PushOutcome::kNotReady:
@@ -182,7 +182,7 @@ absl::Status PushTracker::OnUnexpected(PushCursor& cursor, Sequence sequence, co
                   "expects sequence " + std::to_string(ack.expected) + " in place of " +
                       std::to_string(sequence));
   }
-  routes_.OnServed(ack.shard, ack.epoch);
+  routes_.OnServed(ack.shard, ack.configuration_version);
   Rewind(cursor, ack.expected);
   cursor.SkipGone(ack.expected);
   return absl::OkStatus();
@@ -193,7 +193,7 @@ void PushTracker::OnValue(std::uint64_t request, const FetchedShard& fetched) {
   if (cursor == nullptr || !cursor->Heeds(request)) {
     return;
   }
-  if (cursor->IsRolledBack(fetched.included_sequence, fetched.epoch)) {
+  if (cursor->IsRolledBack(fetched.included_sequence, fetched.configuration_version)) {
     Rewind(*cursor, fetched.included_sequence + 1);
   }
   cursor->OnPersisted(fetched.persisted);
@@ -245,7 +245,7 @@ void PushTracker::PollPushes(Clock::TimePoint now, std::vector<Message>& message
     message.examples = terms.examples;
     message.correction = terms.correction;
     message.updates.push_back({.shard = pushed.shard,
-                               .bucket_epoch = routes_.RecordOf(pushed.shard)->epoch,
+                               .bucket_version = routes_.RecordOf(pushed.shard)->version,
                                .fetched_version = fetched_version_[pushed.shard],
                                .after_loss = after_loss});
     unanswered_[message.request] = {.server = server, .sequence = sequence};

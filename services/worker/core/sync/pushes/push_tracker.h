@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/worker/core/base/messages.h"
 #include "services/worker/core/base/update_plan.h"

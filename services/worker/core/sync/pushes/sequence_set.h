@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/worker/core/base/messages.h"
 
 namespace adamant::worker {

@@ -19,7 +19,7 @@ Clock::Duration RetryWait(std::uint32_t refusals) {
 }
 
 Routes::Routes(const ShardLayout& layout)
-    : layout_(layout), seen_epoch_(layout.buckets(), 0), gates_(layout.shards().size()) {}
+    : layout_(layout), seen_version_(layout.buckets(), 0), gates_(layout.shards().size()) {}
 
 void Routes::OnMap(const ClusterMap& map) {
   if (map.version < map_.version) {
@@ -28,13 +28,13 @@ void Routes::OnMap(const ClusterMap& map) {
   for (const Shard& shard : layout_.shards()) {
     const BucketRecord* const before = RecordOf(shard.id);
     if (shard.bucket < map.buckets.size() &&
-        (before == nullptr || before->epoch != map.buckets[shard.bucket].epoch)) {
+        (before == nullptr || before->version != map.buckets[shard.bucket].version)) {
       gates_[shard.id] = {};
     }
   }
   map_ = map;
   for (BucketId bucket = 0; bucket < map_.buckets.size(); ++bucket) {
-    See(bucket, map_.buckets[bucket].epoch);
+    See(bucket, map_.buckets[bucket].version);
   }
 }
 
@@ -51,20 +51,22 @@ void Routes::OnDisconnected(ServerSlot server) {
   }
 }
 
-void Routes::See(BucketId bucket, std::uint64_t epoch) {
-  if (bucket < seen_epoch_.size()) {
-    seen_epoch_[bucket] = std::max(seen_epoch_[bucket], epoch);
+void Routes::See(BucketId bucket, ConfigurationVersion configuration_version) {
+  if (bucket < seen_version_.size()) {
+    seen_version_[bucket] = std::max(seen_version_[bucket], configuration_version);
   }
 }
 
-void Routes::OnServed(ShardId shard, std::uint64_t epoch) {
-  See(layout_.shards()[shard].bucket, epoch);
+void Routes::OnServed(ShardId shard, ConfigurationVersion configuration_version) {
+  See(layout_.shards()[shard].bucket, configuration_version);
   gates_[shard] = {};
 }
 
-void Routes::OnNotPrimary(ShardId shard, std::uint64_t epoch, Clock::TimePoint now) {
+void Routes::OnNotPrimary(ShardId shard,
+                          ConfigurationVersion configuration_version,
+                          Clock::TimePoint now) {
   const BucketRecord* const record = RecordOf(shard);
-  if (record != nullptr && epoch < record->epoch) {
+  if (record != nullptr && configuration_version < record->version) {
     return OnNotReady(shard, now);  // it will hear what we have heard
   }
   gates_[shard].at = now + kNotPrimaryWait;
@@ -95,8 +97,8 @@ const BucketRecord* Routes::RecordOf(ShardId shard) const {
   return bucket < map_.buckets.size() ? &map_.buckets[bucket] : nullptr;
 }
 
-bool Routes::Outdated(ShardId shard, std::uint64_t epoch) const {
-  return epoch < seen_epoch_[layout_.shards()[shard].bucket];
+bool Routes::Outdated(ShardId shard, ConfigurationVersion configuration_version) const {
+  return configuration_version < seen_version_[layout_.shards()[shard].bucket];
 }
 
 }  // namespace adamant::worker

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/worker/core/base/messages.h"
 
@@ -26,12 +27,14 @@ class Routes {
   void OnConnected(ServerSlot server);
   void OnDisconnected(ServerSlot server);
 
-  /// The shard's primary did what was asked, under this epoch of the bucket.
-  void OnServed(ShardId shard, std::uint64_t epoch);
+  /// The shard's primary did what was asked, under this configuration of the bucket.
+  void OnServed(ShardId shard, ConfigurationVersion configuration_version);
 
   /// The server asked is not the primary: the next map says who is, unless the server is behind
   /// our own.
-  void OnNotPrimary(ShardId shard, std::uint64_t epoch, Clock::TimePoint now);
+  void OnNotPrimary(ShardId shard,
+                    ConfigurationVersion configuration_version,
+                    Clock::TimePoint now);
 
   /// The primary cannot do it for now.
   void OnNotReady(ShardId shard, Clock::TimePoint now);
@@ -47,8 +50,8 @@ class Routes {
   /// The record of the shard's bucket in the newest map; null before it has one.
   [[nodiscard]] const BucketRecord* RecordOf(ShardId shard) const;
 
-  /// Whether an answer under this epoch of the bucket is older than what is known.
-  [[nodiscard]] bool Outdated(ShardId shard, std::uint64_t epoch) const;
+  /// Whether an answer under this configuration of the bucket is older than what is known.
+  [[nodiscard]] bool Outdated(ShardId shard, ConfigurationVersion configuration_version) const;
 
   /// Numbers of requests rise over all kinds of them.
   std::uint64_t NextRequest() { return ++last_request_; }
@@ -61,13 +64,13 @@ class Routes {
     std::uint32_t refusals = 0;  // in a row
   };
 
-  void See(BucketId bucket, std::uint64_t epoch);
+  void See(BucketId bucket, ConfigurationVersion configuration_version);
 
   const ShardLayout& layout_;
   ClusterMap map_;
-  std::vector<std::uint64_t> seen_epoch_;  // by bucket: highest of maps and answers
-  std::vector<Gate> gates_;                // by shard
-  std::vector<bool> connected_;            // by server
+  std::vector<ConfigurationVersion> seen_version_;  // by bucket: highest of maps and answers
+  std::vector<Gate> gates_;                         // by shard
+  std::vector<bool> connected_;                     // by server
   std::uint64_t last_request_ = 0;
 };
 

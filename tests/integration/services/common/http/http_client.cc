@@ -10,7 +10,7 @@
 namespace adamant::http {
 namespace {
 
-constexpr timeval kPatience{.tv_sec = 30, .tv_usec = 0};
+constexpr timeval kTimeout{.tv_sec = 30, .tv_usec = 0};
 
 }  // namespace
 
@@ -32,7 +32,7 @@ Connection::Connection(const std::string& address) {
     socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     connect(socket_, reinterpret_cast<const sockaddr*>(&peer), sizeof(peer));
   }
-  setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof(kPatience));
+  setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &kTimeout, sizeof(kTimeout));
 }
 
 Connection::~Connection() { close(socket_); }

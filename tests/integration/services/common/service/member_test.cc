@@ -23,13 +23,13 @@ v1::Join WorkerJoin() {
   return join;
 }
 
-v1::ControllerMessage OpenEpoch(std::uint64_t epoch) {
+v1::ControllerMessage OpenEpoch(DataEpoch epoch) {
   v1::ControllerMessage message;
   message.mutable_open_epoch()->set_epoch(epoch);
   return message;
 }
 
-v1::MemberMessage EpochEnded(std::uint64_t epoch) {
+v1::MemberMessage EpochEnded(DataEpoch epoch) {
   v1::MemberMessage message;
   message.mutable_epoch_ended()->set_epoch(epoch);
   return message;

@@ -59,7 +59,7 @@ class RunServiceTest : public testing::Test {
     return WEXITSTATUS(status);
   }
 
-  void SendEpoch(std::uint64_t epoch) {
+  void SendEpoch(DataEpoch epoch) {
     v1::ControllerMessage message;
     message.mutable_open_epoch()->set_epoch(epoch);
     controller_.Send(message);

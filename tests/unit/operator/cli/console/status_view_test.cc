@@ -14,11 +14,11 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-v1::Holder Holder(std::uint32_t slot, std::uint64_t incarnation) {
-  v1::Holder holder;
-  holder.set_slot(slot);
-  holder.set_incarnation(incarnation);
-  return holder;
+v1::ServerId ServerId(std::uint32_t slot, Incarnation incarnation) {
+  v1::ServerId server_id;
+  server_id.set_slot(slot);
+  server_id.set_incarnation(incarnation);
+  return server_id;
 }
 
 v1::BucketStatus& AddBucket(v1::JobStatus& status, const std::string& state) {
@@ -28,12 +28,12 @@ v1::BucketStatus& AddBucket(v1::JobStatus& status, const std::string& state) {
   bucket.set_state(state);
   ++(*status.mutable_bucket_summary()->mutable_states())[state];
   status.mutable_bucket_summary()->set_largest_epoch(1);
-  v1::Bucket& record = *bucket.mutable_record();
+  v1::Configuration& record = *bucket.mutable_record();
   record.set_epoch(1);
-  *record.mutable_primary() = Holder(0, 1);
-  *record.add_members() = Holder(0, 1);
-  *record.add_members() = Holder(1, 1);
-  *record.add_members() = Holder(2, 1);
+  *record.mutable_primary() = ServerId(0, 1);
+  *record.add_members() = ServerId(0, 1);
+  *record.add_members() = ServerId(1, 1);
+  *record.add_members() = ServerId(2, 1);
   bucket.set_committed(1200);
   return bucket;
 }
@@ -253,7 +253,7 @@ TEST(BucketTableTest, HasALineForEachBucketWithItsColumnsAligned) {
   v1::BucketStatus& degraded = AddBucket(status, "Degraded");
   degraded.mutable_record()->set_epoch(12);
   degraded.mutable_record()->mutable_members()->RemoveLast();
-  *degraded.mutable_record()->mutable_learner() = Holder(2, 3);
+  *degraded.mutable_record()->mutable_learner() = ServerId(2, 3);
   degraded.set_lag(15);
   v1::BucketStatus& restoring = AddBucket(status, "Restoring");
   restoring.mutable_record()->clear_primary();
@@ -284,7 +284,7 @@ TEST(BucketTableTest, IsEmptyWithoutBuckets) { EXPECT_EQ(BucketTable(RunningJob(
 TEST(StatusJsonTest, HoldsEverything) {
   v1::JobStatus status = RunningJob();
   AddBucket(status, "Ready").set_rolled_back(17);
-  *status.mutable_buckets(0)->mutable_record()->mutable_heir() = Holder(1, 1);
+  *status.mutable_buckets(0)->mutable_record()->mutable_heir() = ServerId(1, 1);
   AddFailover(status).set_restores(1);
   status.set_checkpoint(9);
   status.set_attempt(2);

@@ -11,32 +11,32 @@ namespace {
 
 using std::chrono::seconds;
 
-// Bucket 0 begins on server 0, bucket 1 on server 1.
+// Configuration 0 begins on server 0, bucket 1 on server 1.
 class BucketCopiesTest : public JoinedServers {
  protected:
-  BucketCopiesTest() { configurations_.Assign({HolderAt(0), HolderAt(1)}); }
+  BucketCopiesTest() { configurations_.Assign({ServerIdAt(0), ServerIdAt(1)}); }
 
   void Serve() {
-    for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
-      const Bucket& record = configurations_.At(bucket);
-      configurations_.OnServing(record.primary, bucket, record.epoch);
+    for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
+      const Configuration& record = configurations_.At(bucket);
+      configurations_.OnServing(record.primary, bucket, record.version);
     }
     copies_.OnSettled(now_);
   }
 
-  // Each bucket has so many members: its first server and the next ones.
+  // Each bucket has so many replicas: its first server and the next ones.
   void SetCopies(std::uint32_t count) {
-    for (std::uint32_t bucket = 0; bucket < configurations_.size(); ++bucket) {
-      std::vector<Holder>& members = state_.buckets[bucket].members;
-      members.clear();
+    for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
+      std::vector<ServerId>& replicas = state_.buckets[bucket].replicas;
+      replicas.clear();
       for (std::uint32_t i = 0; i < count; ++i) {
-        members.push_back(HolderAt((bucket + i) % 3));
+        replicas.push_back(ServerIdAt((bucket + i) % 3));
       }
     }
   }
 
   Configurations configurations_{state_, settings_.min_in_sync};
-  ParameterServers servers_{settings_, roster_};
+  ParameterServers servers_{settings_, processes_};
   BucketCopies copies_{settings_, configurations_, servers_};
 };
 
@@ -74,17 +74,17 @@ TEST_F(BucketCopiesTest, CopiesOfServersThatAreLostDoNotLive) {
   Serve();
   EXPECT_TRUE(copies_.HasAllCopies());
   EXPECT_EQ(copies_.LiveCopiesOf(0), 3U);
-  Lose(2);
+  MarkLost(2);
   EXPECT_FALSE(copies_.HasAllCopies());
   EXPECT_EQ(copies_.LiveCopiesOf(0), 2U);
 }
 
-TEST_F(BucketCopiesTest, ADiskIsNeededWhereTooFewOtherMembersRun) {
+TEST_F(BucketCopiesTest, ADiskIsNeededWhereTooFewOtherReplicasRun) {
   SetCopies(2);
-  EXPECT_TRUE(copies_.NeedsDiskOf(0)) << "the other member is fewer than min_in_sync";
+  EXPECT_TRUE(copies_.NeedsDiskOf(0)) << "the other replica is fewer than min_in_sync";
   SetCopies(3);
   EXPECT_FALSE(copies_.NeedsDiskOf(0));
-  Lose(2);
+  MarkLost(2);
   EXPECT_TRUE(copies_.NeedsDiskOf(0));
 }
 

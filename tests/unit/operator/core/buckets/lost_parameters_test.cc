@@ -41,7 +41,7 @@ class LostParametersTest : public GoingBackTest {
     job_.Join(kServer0, "the next");
     return job_.Tell(
         kServer0,
-        StoredBuckets{.previous_incarnation = job_.HolderOf(0).incarnation - 1, .buckets = {}});
+        StoredBuckets{.previous_incarnation = job_.ServerIdOf(0).incarnation - 1, .buckets = {}});
   }
 };
 
@@ -55,7 +55,7 @@ TEST_F(LostParametersTest, GoesBackToTheNewestCheckpointAtTheSameRate) {
   EXPECT_THAT(WentBack(lost), Each(testing::Not(HasSubstr("--resume"))));
   EXPECT_THAT(Pick<KillProcess>(lost), SizeIs(6)) << "workers hold what is lost";
   StartAgain();
-  EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::restored_snapshot, checkpoint)));
+  EXPECT_THAT(job_.state().buckets, Each(Field(&Configuration::restored_snapshot, checkpoint)));
   const auto opened = Sent<OpenEpoch>(Serve());
   ASSERT_THAT(opened, SizeIs(2));
   EXPECT_EQ(opened[0].second.epoch, 2u);
@@ -82,7 +82,7 @@ TEST_F(LostParametersTest, AnEpochWhoseModelIsStoredStaysEnded) {
   EXPECT_THAT(Sent<OpenEpoch>(Serve()), IsEmpty());
   EXPECT_EQ(job_.state().epoch, 1u);
   EXPECT_EQ(job_.state().row.snapshot, snapshot);
-  EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::restored_snapshot, snapshot)));
+  EXPECT_THAT(job_.state().buckets, Each(Field(&Configuration::restored_snapshot, snapshot)));
 }
 
 TEST_F(LostParametersTest, BeforeTheFirstCheckpointTheFirstWeightsAreMadeAnew) {
@@ -91,7 +91,7 @@ TEST_F(LostParametersTest, BeforeTheFirstCheckpointTheFirstWeightsAreMadeAnew) {
   StartAs(settings);
   EXPECT_THAT(WentBack(LoseServer()), Contains(HasSubstr("its first weights, made anew, and on")));
   StartAgain();
-  EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::created, false)));
+  EXPECT_THAT(job_.state().buckets, Each(Field(&Configuration::created, false)));
   EXPECT_THAT(Sent<OpenEpoch>(Serve()), IsEmpty()) << "they are stored first";
   EXPECT_THAT(Sent<OpenEpoch>(StoreSnapshot(job_.state().last_snapshot)), SizeIs(2));
 }
@@ -105,7 +105,7 @@ TEST_F(LostParametersTest, ACheckpointThatIsGoneTooGivesWayToTheHealthyModel) {
               Contains(HasSubstr("goes back to the model of epoch 1 (checkpoint " +
                                  std::to_string(healthy()) + ")")));
   StartAgain();
-  EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::restored_snapshot, healthy())));
+  EXPECT_THAT(job_.state().buckets, Each(Field(&Configuration::restored_snapshot, healthy())));
 }
 
 TEST_F(LostParametersTest, WithoutAHealthyModelTheFirstWeightsAreMadeAnew) {
@@ -118,7 +118,7 @@ TEST_F(LostParametersTest, WithoutAHealthyModelTheFirstWeightsAreMadeAnew) {
   EXPECT_THAT(WentBack(LoseSnapshot(kServer0)),
               Contains(HasSubstr("goes back to its first weights, made anew,")));
   StartAgain();
-  EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::created, false)));
+  EXPECT_THAT(job_.state().buckets, Each(Field(&Configuration::created, false)));
 }
 
 TEST_F(LostParametersTest, ACheckpointThatAnotherServerHasStoredSinceIsGoneBackTo) {
@@ -126,10 +126,12 @@ TEST_F(LostParametersTest, ACheckpointThatAnotherServerHasStoredSinceIsGoneBackT
   SnapshotTaken again{
       .snapshot = job_.state().row.snapshot, .ok = true, .error = "", .buckets = {}};
   for (std::uint32_t i = 0; i < job_.state().buckets.size(); ++i) {
-    const Bucket& record = job_.state().buckets[i];
+    const Configuration& record = job_.state().buckets[i];
     if (record.primary.slot == kServer0.slot) {
-      again.buckets.push_back(
-          {.bucket = i, .epoch = record.epoch, .generation = record.generation, .updates = 5});
+      again.buckets.push_back({.bucket = i,
+                               .configuration_version = record.version,
+                               .generation = record.generation,
+                               .updates = 5});
     }
   }
   job_.Tell(kServer0, again);
@@ -144,19 +146,19 @@ TEST_F(LostParametersTest, AControllerThatTakesOverGoesOnGoingBack) {
   LoseServer();
   job_.RestartController({.others = false});
   StartAgain();
-  EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::restored_snapshot, checkpoint)));
+  EXPECT_THAT(job_.state().buckets, Each(Field(&Configuration::restored_snapshot, checkpoint)));
   EXPECT_THAT(Sent<OpenEpoch>(Serve()), SizeIs(2));
 }
 
 TEST_F(LostParametersTest, AJobThatIsToStopTakesACheckpointFirst) {
   RunEpoch(900);
   const SuspendRequested stop{.reason = "Ctrl-C"};
-  EXPECT_THAT(Sent<HoldPushes>(job_.Handle(stop)), SizeIs(2));
-  EXPECT_THAT(Sent<HoldPushes>(job_.Handle(stop)), IsEmpty()) << "it is repeated";
+  EXPECT_THAT(Sent<PausePushes>(job_.Handle(stop)), SizeIs(2));
+  EXPECT_THAT(Sent<PausePushes>(job_.Handle(stop)), IsEmpty()) << "it is repeated";
   EXPECT_EQ(job_.state().phase, Phase::kRunning);
   const std::uint64_t snapshot = job_.state().last_snapshot;
-  for (const MemberId worker : {kWorker0, kWorker1}) {
-    job_.Tell(worker, PushesHeld{.checkpoint = snapshot, .sequence = 7});
+  for (const SlotId worker : {kWorker0, kWorker1}) {
+    job_.Tell(worker, PushesPaused{.checkpoint = snapshot, .sequence = 7});
   }
   const Actions stored = StoreSnapshot(snapshot);
   EXPECT_THAT(Pick<WriteManifest>(stored), SizeIs(1));
@@ -191,7 +193,7 @@ TEST_F(LostParametersTest, AModelThatIsBeingEvaluatedIsStoredAlready) {
 TEST_F(LostParametersTest, AJobThatStoresItsParametersStopsWithoutACheckpoint) {
   StartAs(RecoveringJob());
   RunEpoch(900);
-  EXPECT_THAT(Sent<HoldPushes>(job_.Handle(SuspendRequested{.reason = "Ctrl-C"})), IsEmpty());
+  EXPECT_THAT(Sent<PausePushes>(job_.Handle(SuspendRequested{.reason = "Ctrl-C"})), IsEmpty());
   EXPECT_EQ(job_.state().phase, Phase::kSuspended);
 }
 

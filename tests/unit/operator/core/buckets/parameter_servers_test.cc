@@ -11,32 +11,32 @@ class ParameterServersTest : public JoinedServers {
  protected:
   ParameterServersTest() { servers_.Begin(now_); }
 
-  ParameterServers servers_{settings_, roster_};
+  ParameterServers servers_{settings_, processes_};
 };
 
 TEST_F(ParameterServersTest, AServerRunsForSpreadWhenItHasOpenedItsDisk) {
-  EXPECT_TRUE(servers_.Runs(HolderAt(0)));
+  EXPECT_TRUE(servers_.Runs(ServerIdAt(0)));
   EXPECT_FALSE(servers_.All()[0].running);
   servers_.OnOpened(0);
   EXPECT_TRUE(servers_.All()[0].running);
-  EXPECT_EQ(servers_.All()[0].holder, HolderAt(0));
+  EXPECT_EQ(servers_.All()[0].id, ServerIdAt(0));
   EXPECT_FALSE(servers_.All()[1].running);
 }
 
 TEST_F(ParameterServersTest, TheNextProcessOfASlotHasNotOpenedItsDisk) {
-  const Holder first = HolderAt(0);
+  const ServerId first = ServerIdAt(0);
   servers_.OnOpened(0);
   servers_.OnDraining(0);
   servers_.SetOldestUnflushed(0, 1.5);
   EXPECT_EQ(servers_.OldestUnflushed(0), 1.5);
   const Clock::TimePoint later = now_ + std::chrono::seconds(1);
-  Lose(0);
+  MarkLost(0);
   servers_.OnLost(0, later);
   EXPECT_FALSE(servers_.Runs(first));
   EXPECT_EQ(servers_.All()[0].away_since, later);
   EXPECT_EQ(servers_.OldestUnflushed(0), 0);
   Join(0, "second");
-  EXPECT_TRUE(servers_.Runs(HolderAt(0)));
+  EXPECT_TRUE(servers_.Runs(ServerIdAt(0)));
   EXPECT_FALSE(servers_.Runs(first));
   EXPECT_FALSE(servers_.All()[0].running);
   EXPECT_FALSE(servers_.All()[0].draining);
@@ -46,7 +46,7 @@ TEST_F(ParameterServersTest, TheZoneOfTheNodeIsOfWhomNamesNone) {
   EXPECT_EQ(servers_.All()[0].zone, "");
   servers_.SetZones({{"n", "west"}});
   EXPECT_EQ(servers_.All()[0].zone, "west");
-  roster_.At(Server(0)).zone = "east";
+  processes_.At(Server(0)).zone = "east";
   EXPECT_EQ(servers_.All()[0].zone, "east");
 }
 

@@ -45,22 +45,24 @@ class RemainsTest : public testing::Test {
     job_.Begin();
     job_.JoinAll();
     job_.Pass(LongJob().checkpoint_interval);
-    for (const MemberId worker : {kWorker0, kWorker1}) {
-      job_.Tell(worker, PushesHeld{.checkpoint = job_.state().last_snapshot, .sequence = 7});
+    for (const SlotId worker : {kWorker0, kWorker1}) {
+      job_.Tell(worker, PushesPaused{.checkpoint = job_.state().last_snapshot, .sequence = 7});
     }
-    for (const MemberId server : {kServer0, kServer1}) {
+    for (const SlotId server : {kServer0, kServer1}) {
       job_.StoreSnapshot(server, job_.state().last_snapshot, kBefore);
     }
   }
 
   /// Of each bucket, as its primary tells.
   void Apply(std::uint64_t updates) {
-    for (std::uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
-      const Bucket& record = job_.state().buckets[bucket];
+    for (BucketId bucket = 0; bucket < kBuckets; ++bucket) {
+      const Configuration& record = job_.state().buckets[bucket];
       Heartbeat heartbeat;
-      heartbeat.progress = ParameterServerProgress{
-          .buckets = {
-              {.bucket = bucket, .epoch = record.epoch, .updates = updates, .serving = true}}};
+      heartbeat.progress =
+          ParameterServerProgress{.buckets = {{.bucket = bucket,
+                                               .configuration_version = record.version,
+                                               .updates = updates,
+                                               .serving = true}}};
       job_.Tell({Role::kParameterServer, record.primary.slot}, heartbeat);
     }
   }
@@ -70,7 +72,7 @@ class RemainsTest : public testing::Test {
     job_.Exit(kWorker1);  // whereupon the controller stores what it knows
   }
 
-  void Lose(const MemberId& server) {
+  void MarkLost(const SlotId& server) {
     job_.Exit(server);
     job_.Join(server, "the next " + ToString(server));
   }
@@ -79,7 +81,7 @@ class RemainsTest : public testing::Test {
   Harness::Actions ResumeWith(std::uint64_t updates) {
     auto all = job_.RestartController({.others = false});
     for (std::size_t i = 0; i < job_.state().slots.size(); ++i) {
-      const MemberId id = SlotAt(LongJob(), i);
+      const SlotId id = SlotAt(LongJob(), i);
       Harness::Append(all, job_.Join(id, ToString(id) + "-resumed"));
       Harness::Append(all, job_.Tell(id, Heartbeat{}));
     }
@@ -88,7 +90,7 @@ class RemainsTest : public testing::Test {
     return all;
   }
 
-  [[nodiscard]] const std::vector<Bucket>& buckets() const { return job_.state().buckets; }
+  [[nodiscard]] const std::vector<Configuration>& buckets() const { return job_.state().buckets; }
 
   [[nodiscard]] bool goes_back() const { return job_.state().recovery.going_back; }
 
@@ -98,7 +100,7 @@ class RemainsTest : public testing::Test {
 TEST_F(RemainsTest, WhereMostIsLeftOfWhatCameAfterTheCheckpointItIsKept) {
   ApplyUpTo(60);
   EXPECT_THAT(Restored(ResumeWith(50)), IsEmpty()) << "as much is left as is gone";
-  EXPECT_THAT(buckets(), Each(Field(&Bucket::restored_snapshot, 0)));
+  EXPECT_THAT(buckets(), Each(Field(&Configuration::restored_snapshot, 0)));
   job_.Serve(0, 50);
   EXPECT_THAT(Sent<OpenEpoch>(job_.Serve(1, 50)), SizeIs(2));
   EXPECT_EQ(job_.state().histories[0].rolled_back, 10u);
@@ -138,7 +140,7 @@ TEST_F(RemainsTest, WhereMostIsGoneTheJobGoesBackToTheCheckpointAndNothingCounts
       Restored(ResumeWith(49)),
       Contains("of the updates since checkpoint 1 the disks have 36 and lack at least 44; the "
                "job goes back to checkpoint 1, and trains again what came after it"));
-  EXPECT_THAT(buckets(), Each(Field(&Bucket::restored_snapshot, 1)));
+  EXPECT_THAT(buckets(), Each(Field(&Configuration::restored_snapshot, 1)));
   job_.Serve(0, kBefore);
   const auto served = job_.Serve(1, kBefore);
   EXPECT_THAT(Sent<OpenEpoch>(served), SizeIs(2));
@@ -151,32 +153,33 @@ TEST_F(RemainsTest, WhereNothingIsLeftItGoesBackEvenIfTheControllerKnewOfNoUpdat
   job_.Tell(kData0, EpochEnded{1});  // it is counted, however
   EXPECT_THAT(Restored(ResumeWith(kBefore)),
               Contains(HasSubstr("no update since checkpoint 1 is on a disk")));
-  EXPECT_THAT(buckets(), Each(Field(&Bucket::restored_snapshot, 1)));
+  EXPECT_THAT(buckets(), Each(Field(&Configuration::restored_snapshot, 1)));
   EXPECT_EQ(job_.state().step, Step::kTraining);
 }
 
 TEST_F(RemainsTest, ACheckpointThatIsNotOnADiskAnyMoreIsNotGoneBackTo) {
   ApplyUpTo(60);
   job_.RestartController({.others = false});
-  for (const MemberId server : {kServer0, kServer1}) {
+  for (const SlotId server : {kServer0, kServer1}) {
     job_.Join(server, ToString(server) + "-resumed");
   }
-  job_.Tell(kServer1,
-            StoredBuckets{.previous_incarnation = job_.HolderOf(1).incarnation - 1, .buckets = {}});
-  StoredBuckets all{.previous_incarnation = job_.HolderOf(0).incarnation - 1, .buckets = {}};
-  for (std::uint32_t bucket = 0; bucket < kBuckets; ++bucket) {  // it held copies of all
+  job_.Tell(
+      kServer1,
+      StoredBuckets{.previous_incarnation = job_.ServerIdOf(1).incarnation - 1, .buckets = {}});
+  StoredBuckets all{.previous_incarnation = job_.ServerIdOf(0).incarnation - 1, .buckets = {}};
+  for (BucketId bucket = 0; bucket < kBuckets; ++bucket) {  // it held copies of all
     all.buckets.push_back(
         {.bucket = bucket, .generation = 1, .updates = kBefore, .complete = true});
   }
   job_.Tell(kServer0, all);
-  EXPECT_THAT(buckets(), Each(Field(&Bucket::restored_snapshot, 0)));
-  EXPECT_THAT(buckets(), Each(Field(&Bucket::generation, 2u)));
+  EXPECT_THAT(buckets(), Each(Field(&Configuration::restored_snapshot, 0)));
+  EXPECT_THAT(buckets(), Each(Field(&Configuration::generation, 2u)));
 }
 
 TEST_F(RemainsTest, OneServerThatIsAwayMayHaveTheRest) {
   ApplyUpTo(60);
   job_.RestartController({.others = false});
-  const std::vector<Bucket> before = buckets();
+  const std::vector<Configuration> before = buckets();
   job_.Join(kServer0, "resumed");
   job_.ReportDisk(0, 41);
   EXPECT_EQ(buckets(), before) << "what is left of all decides";
@@ -187,7 +190,7 @@ TEST_F(RemainsTest, WithoutAnUpdateSinceTheEndOfAnEpochNothingIsToBeDone) {
   JobState state;
   state.checkpoint = {.snapshot = 3, .buckets = {{.updates = kBefore}}};
   state.histories = {{.updates = kBefore}};
-  const Restores::Sources sources = {{0, {.holder = {}, .updates = kBefore}}};
+  const Restores::Sources sources = {{0, {.server = {}, .updates = kBefore}}};
   EXPECT_THAT(WhyBackToCheckpoint(state, sources), HasSubstr("no update"));
   state.recovery.first = state.checkpoint;
   EXPECT_THAT(WhyBackToCheckpoint(state, sources), HasSubstr("no update since the first weights"));
@@ -200,7 +203,7 @@ TEST_F(RemainsTest, WhatAnEpochEndedWithComesBackWhole) {
   state.checkpoint = {.snapshot = 3, .buckets = {{.updates = kBefore}}};
   state.histories = {{.updates = kBefore - 5}};
   state.row.snapshot = 3;
-  EXPECT_EQ(WhyBackToCheckpoint(state, {{0, {.holder = {}, .updates = kBefore - 9}}}),
+  EXPECT_EQ(WhyBackToCheckpoint(state, {{0, {.server = {}, .updates = kBefore - 9}}}),
             "the disks lack 9 updates of checkpoint 3");
 }
 
@@ -211,7 +214,7 @@ class RemainsWithinAnEpochTest : public RemainsTest {
 
   /// Returns what is told of the job's going back.
   std::vector<std::string> LoseServerWithDisk(std::uint64_t updates) {
-    Lose(kServer0);
+    MarkLost(kServer0);
     std::vector<std::string> texts;
     for (const Note& note : Pick<Note>(job_.ReportDisk(0, updates))) {
       if (note.kind == Note::Kind::kWentBack) {
@@ -252,8 +255,8 @@ TEST_F(RemainsWithinAnEpochTest, ALossThatWasBornOnceIsNoReasonAgain) {
   job_.Serve(0, 50);
   Apply(55);
   job_.Pass(LongJob().checkpoint_interval);
-  job_.Tell(kWorker0, PushesHeld{.checkpoint = job_.state().last_snapshot, .sequence = 9});
-  for (const MemberId server : {kServer0, kServer1}) {
+  job_.Tell(kWorker0, PushesPaused{.checkpoint = job_.state().last_snapshot, .sequence = 9});
+  for (const SlotId server : {kServer0, kServer1}) {
     job_.StoreSnapshot(server, job_.state().last_snapshot, 55);
   }
   ASSERT_EQ(job_.state().checkpoint.buckets[0].updates, 55u);
@@ -299,9 +302,10 @@ TEST_F(RemainsWithoutRetainingTest, NothingIsKnownToHaveComeAfterTheCheckpoint) 
 
 TEST_F(RemainsWithoutRetainingTest, ACheckpointOnADiskThatIsLostIsNotGoneBackTo) {
   Apply(60);
-  Lose(kServer1);
-  job_.Tell(kServer1,
-            StoredBuckets{.previous_incarnation = job_.HolderOf(1).incarnation - 1, .buckets = {}});
+  MarkLost(kServer1);
+  job_.Tell(
+      kServer1,
+      StoredBuckets{.previous_incarnation = job_.ServerIdOf(1).incarnation - 1, .buckets = {}});
   EXPECT_THAT(LoseServerWithDisk(kBefore), IsEmpty());
 }
 
@@ -330,7 +334,7 @@ class RemainsAfterTheEndTest : public RemainsTest {
     job_.CloseParts();
     job_.Flush(kWorker0);
     job_.Flush(kWorker1);
-    for (const MemberId server : {kServer0, kServer1}) {
+    for (const SlotId server : {kServer0, kServer1}) {
       job_.StoreSnapshot(server, job_.state().row.snapshot, kAtEnd);
     }
   }
@@ -339,9 +343,9 @@ class RemainsAfterTheEndTest : public RemainsTest {
 };
 
 TEST_F(RemainsAfterTheEndTest, ABucketOfWhichDisksHaveLessComesBackFromTheCheckpoint) {
-  Lose(kServer0);
+  MarkLost(kServer0);
   job_.ReportDisk(0, kAtEnd - 1);
-  for (const Bucket& record : buckets()) {
+  for (const Configuration& record : buckets()) {
     EXPECT_EQ(record.restored_snapshot, record.primary.slot == 0 ? job_.state().row.snapshot : 0);
   }
   job_.Serve(0, kAtEnd);
@@ -351,9 +355,9 @@ TEST_F(RemainsAfterTheEndTest, ABucketOfWhichDisksHaveLessComesBackFromTheCheckp
 TEST_F(RemainsAfterTheEndTest, OnceTheNextEpochIsOpenTheLedgerHasGoneOnFromTheCheckpoint) {
   job_.EvaluateAs(50);
   ASSERT_EQ(job_.state().epoch, 2u);
-  Lose(kServer0);
+  MarkLost(kServer0);
   job_.ReportDisk(0, kAtEnd - 1);
-  EXPECT_THAT(buckets(), Each(Field(&Bucket::restored_snapshot, 0)));
+  EXPECT_THAT(buckets(), Each(Field(&Configuration::restored_snapshot, 0)));
   EXPECT_TRUE(goes_back()) << "parameters and ledger together";
 }
 
@@ -376,27 +380,29 @@ TEST_F(RemainsAfterTheEndTest, WhatWentOnFromLessSinceTheCheckpointIsKept) {
 }
 
 TEST_F(RemainsAfterTheEndTest, ADiskThatHasAllOfItServes) {
-  Lose(kServer0);
+  MarkLost(kServer0);
   job_.ReportDisk(0, kAtEnd);
-  EXPECT_THAT(buckets(), Each(Field(&Bucket::restored_snapshot, 0)));
+  EXPECT_THAT(buckets(), Each(Field(&Configuration::restored_snapshot, 0)));
 }
 
 TEST_F(RemainsAfterTheEndTest, WithoutADiskThatHasItTheCheckpointHasItStill) {
-  Lose(kServer0);
-  job_.Tell(kServer0,
-            StoredBuckets{.previous_incarnation = job_.HolderOf(0).incarnation - 1, .buckets = {}});
+  MarkLost(kServer0);
+  job_.Tell(
+      kServer0,
+      StoredBuckets{.previous_incarnation = job_.ServerIdOf(0).incarnation - 1, .buckets = {}});
   EXPECT_EQ(job_.state().phase, Phase::kEvaluating) << job_.state().message;
-  EXPECT_THAT(buckets(), Contains(Field(&Bucket::restored_snapshot, job_.state().row.snapshot)));
+  EXPECT_THAT(buckets(),
+              Contains(Field(&Configuration::restored_snapshot, job_.state().row.snapshot)));
 }
 
 TEST_F(RemainsAfterTheEndTest, WithoutAReadableCheckpointNoOtherModelIsTakenForIt) {
-  Lose(kServer0);
+  MarkLost(kServer0);
   job_.ReportDisk(0, kAtEnd - 1);
   BucketsReady lost;
-  for (std::uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
-    if (buckets()[bucket].primary == job_.HolderOf(0)) {
+  for (BucketId bucket = 0; bucket < kBuckets; ++bucket) {
+    if (buckets()[bucket].primary == job_.ServerIdOf(0)) {
       lost.buckets.push_back({.bucket = bucket,
-                              .epoch = buckets()[bucket].epoch,
+                              .configuration_version = buckets()[bucket].version,
                               .lost = true,
                               .detail = "the copy is damaged"});
     }

@@ -19,7 +19,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
-constexpr MemberId kServer2{Role::kParameterServer, 2};
+constexpr SlotId kServer2{Role::kParameterServer, 2};
 
 JobSettings ReplicatedJob() {
   JobSettings settings = SmallJob();
@@ -53,11 +53,11 @@ class ReplicationTest : public testing::Test {
     for (bool any = true; any;) {
       any = false;
       for (std::uint32_t i = 0; i < job_.state().buckets.size(); ++i) {
-        const Bucket& record = job_.state().buckets[i];
+        const Configuration& record = job_.state().buckets[i];
         if (record.learner) {
           Tell(record.primary,
                {.bucket = i,
-                .epoch = record.epoch,
+                .configuration_version = record.version,
                 .kind = Proposal::Kind::kAdd,
                 .proposer = record.primary,
                 .subject = *record.learner});
@@ -67,44 +67,48 @@ class ReplicationTest : public testing::Test {
     }
   }
 
-  Harness::Actions Tell(Holder by, const Proposal& proposal) {
+  Harness::Actions Tell(ServerId by, const Proposal& proposal) {
     return job_.Tell({Role::kParameterServer, by.slot}, Proposals{{proposal}});
   }
 
-  Harness::Actions TakeOver(std::uint32_t bucket, Holder by) {
+  Harness::Actions Promote(BucketId bucket, ServerId by) {
     return Tell(by,
-                {.bucket = bucket, .epoch = record(bucket).epoch, .proposer = by, .last_lsn = 1});
+                {.bucket = bucket,
+                 .configuration_version = record(bucket).version,
+                 .proposer = by,
+                 .last_lsn = 1});
   }
 
   // The first bucket has taken as many.
   void TellOfHundredUpdates(std::uint32_t server) {
     Heartbeat heartbeat;
-    heartbeat.progress = ParameterServerProgress{.buckets = {{.bucket = 0,
-                                                              .epoch = record(0).epoch,
-                                                              .committed = 9,
-                                                              .updates = 100,
-                                                              .serving = true}}};
+    heartbeat.progress =
+        ParameterServerProgress{.buckets = {{.bucket = 0,
+                                             .configuration_version = record(0).version,
+                                             .committed = 9,
+                                             .updates = 100,
+                                             .serving = true}}};
     job_.Tell({Role::kParameterServer, server}, heartbeat);
   }
 
-  [[nodiscard]] const Bucket& record(std::uint32_t bucket) const {
+  [[nodiscard]] const Configuration& record(BucketId bucket) const {
     return job_.state().buckets[bucket];
   }
-  [[nodiscard]] Holder Secondary(std::uint32_t bucket) const {
-    const Bucket& of = record(bucket);
-    return of.members[0] == of.primary ? of.members[1] : of.members[0];
+  [[nodiscard]] ServerId Secondary(BucketId bucket) const {
+    const Configuration& of = record(bucket);
+    return of.replicas[0] == of.primary ? of.replicas[1] : of.replicas[0];
   }
-  [[nodiscard]] std::string StateOf(std::uint32_t bucket) const {
+  [[nodiscard]] std::string StateOf(BucketId bucket) const {
     return job_.controller().Report().buckets[bucket].state;
   }
 
-  Harness::Actions Drop(std::uint32_t bucket, Holder member) {
+  Harness::Actions Drop(BucketId bucket, ServerId replica) {
     return Tell(record(bucket).primary,
                 {.bucket = bucket,
-                 .epoch = record(bucket).epoch,
+                 .configuration_version = record(bucket).version,
                  .kind = Proposal::Kind::kDrop,
                  .proposer = record(bucket).primary,
-                 .subject = member});
+                 .subject = replica});
   }
 
   Harness job_;
@@ -113,7 +117,7 @@ class ReplicationTest : public testing::Test {
 TEST_F(ReplicationTest, TheJobBeginsWhenEveryBucketHasItsCopies) {
   EXPECT_EQ(job_.state().phase, Phase::kRunning);
   for (std::uint32_t i = 0; i < 3; ++i) {
-    EXPECT_THAT(record(i).members, SizeIs(2));
+    EXPECT_THAT(record(i).replicas, SizeIs(2));
     EXPECT_EQ(StateOf(i), "Ready");
   }
 }
@@ -148,24 +152,25 @@ TEST(ReplicationStartTest, ServersThatDieAgainAndAgainDoNotKeepTheJobFromBeginni
 }
 
 TEST_F(ReplicationTest, AProvedDeathIsPublishedAndTheSecondaryTakesOverAtOnce) {
-  const Holder dead = record(0).primary;
-  const Holder heir = Secondary(0);
+  const ServerId dead = record(0).primary;
+  const ServerId successor = Secondary(0);
   const auto exit = job_.Exit({Role::kParameterServer, dead.slot});
   EXPECT_THAT(Sent<Membership>(exit).back().second.dead, ElementsAre(dead));
   EXPECT_EQ(StateOf(0), "FailingOver");
-  const auto actions = TakeOver(0, heir);
+  const auto actions = Promote(0, successor);
   ASSERT_TRUE(std::holds_alternative<Persist>(actions.front()));
-  EXPECT_EQ(record(0).primary, heir);
-  EXPECT_THAT(record(0).members, ElementsAre(heir));
-  ASSERT_EQ(Pick<TakenOver>(actions).size(), 1U);
-  EXPECT_EQ(Pick<TakenOver>(actions).front().buckets, 1U);
-  EXPECT_EQ(Sent<Membership>(actions).back().second.buckets[0].primary, heir);
+  EXPECT_EQ(record(0).primary, successor);
+  EXPECT_THAT(record(0).replicas, ElementsAre(successor));
+  ASSERT_EQ(Pick<Promoted>(actions).size(), 1U);
+  EXPECT_EQ(Pick<Promoted>(actions).front().buckets, 1U);
+  EXPECT_EQ(Sent<Membership>(actions).back().second.buckets[0].primary, successor);
   BucketsReady ready;
   ready.buckets.push_back(
       {.bucket = 0,
-       .epoch = record(0).epoch,
+       .configuration_version = record(0).version,
        .failover = FailoverTimes{.detect_seconds = 0.5, .reconcile_seconds = 0.25}});
-  const auto phases = Pick<FailoverPhase>(job_.Tell({Role::kParameterServer, heir.slot}, ready));
+  const auto phases =
+      Pick<FailoverPhase>(job_.Tell({Role::kParameterServer, successor.slot}, ready));
   EXPECT_EQ(phases.size(), 3U);
   EXPECT_EQ(StateOf(0), "Degraded");
   const auto last = job_.controller().Report().last_failover;
@@ -175,7 +180,7 @@ TEST_F(ReplicationTest, AProvedDeathIsPublishedAndTheSecondaryTakesOverAtOnce) {
 }
 
 TEST_F(ReplicationTest, SilenceAndAKillAreNoProof) {
-  const Holder silent = record(0).primary;
+  const ServerId silent = record(0).primary;
   const auto actions =
       job_.Pass(SmallJob().silence_timeout + seconds(2), {{Role::kParameterServer, silent.slot}});
   EXPECT_THAT(Pick<KillProcess>(actions), SizeIs(1));
@@ -193,8 +198,8 @@ TEST_F(ReplicationTest, TheNextProcessStartsWhenTheLastHasEnded) {
 }
 
 TEST_F(ReplicationTest, ALockedFolderProvesThatTheProcessBeforeIsDead) {
-  const Holder before = record(0).primary;
-  const MemberId id{Role::kParameterServer, before.slot};
+  const ServerId before = record(0).primary;
+  const SlotId id{Role::kParameterServer, before.slot};
   job_.Join(id, "another");
   EXPECT_THAT(job_.state().dead, IsEmpty());
   job_.Tell(id, StoredBuckets{.previous_incarnation = before.incarnation, .buckets = {}});
@@ -202,8 +207,8 @@ TEST_F(ReplicationTest, ALockedFolderProvesThatTheProcessBeforeIsDead) {
 }
 
 TEST_F(ReplicationTest, AStateThatIsOlderThanADiskEndsTheJobForGood) {
-  const Holder primary = record(0).primary;
-  const MemberId id{Role::kParameterServer, primary.slot};
+  const ServerId primary = record(0).primary;
+  const SlotId id{Role::kParameterServer, primary.slot};
   job_.Tell(id, StoredBuckets{.previous_incarnation = primary.incarnation, .buckets = {}});
   EXPECT_EQ(job_.state().phase, Phase::kFailed);
   EXPECT_EQ(job_.state().end, EndKind::kStateIsOld);
@@ -214,11 +219,11 @@ TEST_F(ReplicationTest, AStateThatIsOlderThanADiskEndsTheJobForGood) {
   EXPECT_THAT(job_.state().message, HasSubstr("older than the disks"));
 }
 
-TEST_F(ReplicationTest, AProposalOfAnOldEpochIsAnsweredWithTheMembership) {
-  const Holder primary = record(0).primary;
+TEST_F(ReplicationTest, AProposalOfAnOldConfigurationIsAnsweredWithTheMembership) {
+  const ServerId primary = record(0).primary;
   const auto actions = Tell(primary,
                             {.bucket = 0,
-                             .epoch = record(0).epoch - 1,
+                             .configuration_version = record(0).version - 1,
                              .kind = Proposal::Kind::kDrop,
                              .proposer = primary,
                              .subject = Secondary(0)});
@@ -229,15 +234,15 @@ TEST_F(ReplicationTest, AProposalOfAnOldEpochIsAnsweredWithTheMembership) {
 }
 
 TEST_F(ReplicationTest, OneMessageOfProposalsIsOneMembership) {
-  const Holder dead = record(0).primary;
+  const ServerId dead = record(0).primary;
   job_.Exit({Role::kParameterServer, dead.slot});
   Proposals proposals;
-  Holder by;
+  ServerId by;
   for (std::uint32_t i = 0; i < 3; ++i) {
     if (record(i).primary != dead && record(i).Has(dead)) {
       by = record(i).primary;
       proposals.proposals.push_back({.bucket = i,
-                                     .epoch = record(i).epoch,
+                                     .configuration_version = record(i).version,
                                      .kind = Proposal::Kind::kDrop,
                                      .proposer = by,
                                      .subject = dead});
@@ -250,13 +255,13 @@ TEST_F(ReplicationTest, OneMessageOfProposalsIsOneMembership) {
 }
 
 TEST_F(ReplicationTest, AllLostBucketsComeBackFromTheBetterDiskAndTheRollbackIsTold) {
-  const Holder first = record(0).primary;
-  const Holder second = Secondary(0);
+  const ServerId first = record(0).primary;
+  const ServerId second = Secondary(0);
   TellOfHundredUpdates(first.slot);
   job_.Exit({Role::kParameterServer, first.slot});
   job_.Exit({Role::kParameterServer, second.slot});
   EXPECT_EQ(StateOf(0), "Restoring");
-  const std::uint64_t epoch = record(0).epoch;
+  const ConfigurationVersion configuration_version = record(0).version;
   const auto disk = [&](std::uint64_t previous, std::uint64_t updates) {
     StoredBuckets stored{.previous_incarnation = previous, .buckets = {}};
     stored.buckets.push_back({.bucket = 0, .generation = 1, .updates = updates, .complete = true});
@@ -264,12 +269,12 @@ TEST_F(ReplicationTest, AllLostBucketsComeBackFromTheBetterDiskAndTheRollbackIsT
   };
   job_.Join({Role::kParameterServer, first.slot}, "first");
   job_.Tell({Role::kParameterServer, first.slot}, disk(first.incarnation, 90));
-  EXPECT_EQ(record(0).epoch, epoch);
+  EXPECT_EQ(record(0).version, configuration_version);
   job_.Join({Role::kParameterServer, second.slot}, "second");
   job_.Tell({Role::kParameterServer, second.slot}, disk(second.incarnation, 95));
-  EXPECT_EQ(record(0).epoch, epoch + 1);
+  EXPECT_EQ(record(0).version, configuration_version + 1);
   EXPECT_EQ(record(0).generation, 2u);
-  EXPECT_EQ(record(0).primary, job_.HolderOf(second.slot));
+  EXPECT_EQ(record(0).primary, job_.ServerIdOf(second.slot));
   EXPECT_EQ(StateOf(0), "Restoring");
   const auto notes = Pick<Note>(job_.Serve(second.slot, 95));
   ASSERT_FALSE(notes.empty());
@@ -280,14 +285,14 @@ TEST_F(ReplicationTest, AllLostBucketsComeBackFromTheBetterDiskAndTheRollbackIsT
 }
 
 TEST_F(ReplicationTest, BucketsThatComeBackFromDiskWholeAreToldTogether) {
-  const Holder first = record(0).primary;
-  const Holder second = Secondary(0);
+  const ServerId first = record(0).primary;
+  const ServerId second = Secondary(0);
   job_.Exit({Role::kParameterServer, first.slot});
   job_.Exit({Role::kParameterServer, second.slot});
-  for (const Holder& holder : {first, second}) {
-    const MemberId id{Role::kParameterServer, holder.slot};
-    StoredBuckets stored{.previous_incarnation = holder.incarnation, .buckets = {}};
-    for (std::uint32_t bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
+  for (const ServerId& server_id : {first, second}) {
+    const SlotId id{Role::kParameterServer, server_id.slot};
+    StoredBuckets stored{.previous_incarnation = server_id.incarnation, .buckets = {}};
+    for (BucketId bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
       stored.buckets.push_back({.bucket = bucket, .generation = 1, .complete = true});
     }
     job_.Join(id, ToString(id));
@@ -324,23 +329,23 @@ class SmallNetTest : public ReplicationTest {
 };
 
 TEST_F(SmallNetTest, OfBucketsThatCameBackThoseAreToldThatHoldParameters) {
-  std::vector<Holder> holders;
+  std::vector<ServerId> servers;
   for (std::uint32_t slot = 0; slot < 3; ++slot) {
-    holders.push_back(job_.HolderOf(slot));
+    servers.push_back(job_.ServerIdOf(slot));
     job_.Exit({Role::kParameterServer, slot});
   }
-  for (const Holder& holder : holders) {
-    const MemberId id{Role::kParameterServer, holder.slot};
-    StoredBuckets stored{.previous_incarnation = holder.incarnation, .buckets = {}};
-    for (std::uint32_t bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
+  for (const ServerId& server_id : servers) {
+    const SlotId id{Role::kParameterServer, server_id.slot};
+    StoredBuckets stored{.previous_incarnation = server_id.incarnation, .buckets = {}};
+    for (BucketId bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
       stored.buckets.push_back({.bucket = bucket, .generation = 1, .complete = true});
     }
     job_.Join(id, ToString(id));
     job_.Tell(id, stored);
   }
   Harness::Actions actions;
-  for (const Holder& holder : holders) {
-    Harness::Append(actions, job_.Serve(holder.slot));
+  for (const ServerId& server_id : servers) {
+    Harness::Append(actions, job_.Serve(server_id.slot));
   }
   EXPECT_THAT(RestoredTexts(actions),
               ElementsAre("parameters were read back from disk (the 1 bucket that holds "
@@ -351,23 +356,23 @@ TEST_F(SmallNetTest, OfBucketsThatCameBackThoseAreToldThatHoldParameters) {
 }
 
 TEST_F(ReplicationTest, BucketsThatComeBackTwiceBeforeAllAreBackAreCountedOnce) {
-  const Holder first = record(0).primary;
-  const Holder second = Secondary(0);
+  const ServerId first = record(0).primary;
+  const ServerId second = Secondary(0);
   std::size_t lost = 0;
-  for (const Holder& holder : {first, second}) {
-    job_.Exit({Role::kParameterServer, holder.slot});
+  for (const ServerId& server_id : {first, second}) {
+    job_.Exit({Role::kParameterServer, server_id.slot});
   }
-  for (std::uint32_t bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
+  for (BucketId bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
     lost += StateOf(bucket) == "Restoring" ? 1 : 0;
   }
   const auto come_back = [&](std::uint32_t slot) {
-    const MemberId id{Role::kParameterServer, slot};
-    StoredBuckets stored{.previous_incarnation = job_.HolderOf(slot).incarnation, .buckets = {}};
-    for (std::uint32_t bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
+    const SlotId id{Role::kParameterServer, slot};
+    StoredBuckets stored{.previous_incarnation = job_.ServerIdOf(slot).incarnation, .buckets = {}};
+    for (BucketId bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
       stored.buckets.push_back(
           {.bucket = bucket, .generation = record(bucket).generation, .complete = true});
     }
-    job_.Join(id, ToString(id) + " of " + std::to_string(job_.HolderOf(slot).incarnation));
+    job_.Join(id, ToString(id) + " of " + std::to_string(job_.ServerIdOf(slot).incarnation));
     job_.Tell(id, stored);
   };
   come_back(first.slot);
@@ -382,17 +387,17 @@ TEST_F(ReplicationTest, BucketsThatComeBackTwiceBeforeAllAreBackAreCountedOnce) 
 }
 
 TEST_F(ReplicationTest, WhatIsToldOfAllBucketsThatCameBackDoesNotDenyWhatSomeLost) {
-  const Holder first = record(0).primary;
+  const ServerId first = record(0).primary;
   TellOfHundredUpdates(first.slot);
-  std::vector<Holder> holders;
+  std::vector<ServerId> servers;
   for (std::uint32_t slot = 0; slot < 3; ++slot) {
-    holders.push_back(job_.HolderOf(slot));
+    servers.push_back(job_.ServerIdOf(slot));
     job_.Exit({Role::kParameterServer, slot});
   }
-  for (const Holder& holder : holders) {
-    const MemberId id{Role::kParameterServer, holder.slot};
-    StoredBuckets stored{.previous_incarnation = holder.incarnation, .buckets = {}};
-    for (std::uint32_t bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
+  for (const ServerId& server_id : servers) {
+    const SlotId id{Role::kParameterServer, server_id.slot};
+    StoredBuckets stored{.previous_incarnation = server_id.incarnation, .buckets = {}};
+    for (BucketId bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
       stored.buckets.push_back(
           {.bucket = bucket, .generation = 1, .updates = 99, .complete = true});
     }
@@ -400,8 +405,8 @@ TEST_F(ReplicationTest, WhatIsToldOfAllBucketsThatCameBackDoesNotDenyWhatSomeLos
     job_.Tell(id, stored);
   }
   Harness::Actions actions;
-  for (const Holder& holder : holders) {
-    Harness::Append(actions, job_.Serve(holder.slot, 99));
+  for (const ServerId& server_id : servers) {
+    Harness::Append(actions, job_.Serve(server_id.slot, 99));
   }
   EXPECT_THAT(
       RestoredTexts(actions),
@@ -420,13 +425,13 @@ TEST_F(ReplicationTest, ANewPrimaryIsAskedForTheSnapshotThatIsNeeded) {
     job_.StoreSnapshot({Role::kParameterServer, server}, snapshot);
   }
   ASSERT_EQ(job_.state().step, Step::kEvaluating);
-  const Holder heir = Secondary(0);
+  const ServerId successor = Secondary(0);
   job_.Exit({Role::kParameterServer, record(0).primary.slot});
-  EXPECT_THAT(Sent<TakeSnapshot>(TakeOver(0, heir)), IsEmpty());
-  const auto asked = Sent<TakeSnapshot>(job_.Serve(heir.slot));
+  EXPECT_THAT(Sent<TakeSnapshot>(Promote(0, successor)), IsEmpty());
+  const auto asked = Sent<TakeSnapshot>(job_.Serve(successor.slot));
   ASSERT_THAT(asked, SizeIs(1));
   EXPECT_EQ(asked[0].second.snapshot, snapshot);
-  EXPECT_EQ(asked[0].first, job_.ConnectionOf({Role::kParameterServer, heir.slot}));
+  EXPECT_EQ(asked[0].first, job_.ConnectionOf({Role::kParameterServer, successor.slot}));
 }
 
 // It had answered while it did not have the bucket.
@@ -436,11 +441,19 @@ TEST_F(ReplicationTest, APrimaryThatABucketComesBackToIsAskedForTheSnapshotAgain
   job_.Flush(kWorker0);
   job_.Flush(kWorker1);
   ASSERT_EQ(job_.state().step, Step::kSnapshot);
-  const Holder primary = record(0).primary;
-  const Holder heir = Secondary(0);
-  Tell(heir, {.bucket = 0, .epoch = record(0).epoch, .proposer = heir, .released = true});
-  ASSERT_EQ(record(0).primary, heir);
-  Tell(primary, {.bucket = 0, .epoch = record(0).epoch, .proposer = primary, .released = true});
+  const ServerId primary = record(0).primary;
+  const ServerId successor = Secondary(0);
+  Tell(successor,
+       {.bucket = 0,
+        .configuration_version = record(0).version,
+        .proposer = successor,
+        .released = true});
+  ASSERT_EQ(record(0).primary, successor);
+  Tell(primary,
+       {.bucket = 0,
+        .configuration_version = record(0).version,
+        .proposer = primary,
+        .released = true});
   ASSERT_EQ(record(0).primary, primary);
   const auto asked = Sent<TakeSnapshot>(job_.Serve(primary.slot));
   ASSERT_THAT(asked, SizeIs(1));
@@ -448,42 +461,46 @@ TEST_F(ReplicationTest, APrimaryThatABucketComesBackToIsAskedForTheSnapshotAgain
   EXPECT_EQ(asked[0].first, job_.ConnectionOf({Role::kParameterServer, primary.slot}));
 }
 
-TEST_F(ReplicationTest, ADrainingServerGetsHeirs) {
-  const Holder leaving = record(0).primary;
-  const Holder heir = Secondary(0);
+TEST_F(ReplicationTest, ADrainingServerGetsSuccessors) {
+  const ServerId leaving = record(0).primary;
+  const ServerId successor = Secondary(0);
   const auto views =
       Sent<Membership>(job_.Tell({Role::kParameterServer, leaving.slot}, Draining{}));
   ASSERT_FALSE(views.empty());
-  EXPECT_EQ(views[0].second.buckets[0].heir, heir);
+  EXPECT_EQ(views[0].second.buckets[0].successor, successor);
 }
 
 TEST_F(ReplicationTest, ADrainingServerLeavesBucketsThatOthersHoldBeforeItStops) {
-  const Holder leaving = record(0).primary;
-  const auto is_secondary = [&](std::uint32_t bucket) {
+  const ServerId leaving = record(0).primary;
+  const auto is_secondary = [&](BucketId bucket) {
     return record(bucket).Has(leaving) && record(bucket).primary != leaving;
   };
   const auto view =
       Sent<Membership>(job_.Tell({Role::kParameterServer, leaving.slot}, Draining{}))[0].second;
   for (std::uint32_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(view.buckets[i].leaver == leaving, is_secondary(i)) << "bucket " << i;
+    EXPECT_EQ(view.buckets[i].departing == leaving, is_secondary(i)) << "bucket " << i;
   }
-  const Holder heir = Secondary(0);
-  Tell(heir, {.bucket = 0, .epoch = record(0).epoch, .proposer = heir, .released = true});
-  EXPECT_TRUE(record(0).Has(leaving)) << "it is needed until the heir serves";
-  EXPECT_FALSE(record(0).leaver);
-  job_.Serve(heir.slot);
-  EXPECT_EQ(record(0).leaver, leaving);
-  Tell(heir,
+  const ServerId successor = Secondary(0);
+  Tell(successor,
        {.bucket = 0,
-        .epoch = record(0).epoch,
+        .configuration_version = record(0).version,
+        .proposer = successor,
+        .released = true});
+  EXPECT_TRUE(record(0).Has(leaving)) << "it is needed until the successor serves";
+  EXPECT_FALSE(record(0).departing);
+  job_.Serve(successor.slot);
+  EXPECT_EQ(record(0).departing, leaving);
+  Tell(successor,
+       {.bucket = 0,
+        .configuration_version = record(0).version,
         .kind = Proposal::Kind::kDrop,
-        .proposer = heir,
+        .proposer = successor,
         .subject = leaving});
-  EXPECT_THAT(record(0).members, ElementsAre(heir));
+  EXPECT_THAT(record(0).replicas, ElementsAre(successor));
   EXPECT_FALSE(record(0).learner) << "the server that leaves may come back";
 }
 
-// Each bucket has as many members as must stay.
+// Each bucket has as many replicas as must stay.
 class MinInSyncTest : public ReplicationTest {
  protected:
   MinInSyncTest() : ReplicationTest(JobThatNeedsBoth()) {}
@@ -495,30 +512,30 @@ class MinInSyncTest : public ReplicationTest {
   }
 };
 
-TEST_F(MinInSyncTest, ATakeOverKeepsAnOldPrimaryThatMayLive) {
-  const Holder silent = record(0).primary;
-  const Holder heir = Secondary(0);
-  TakeOver(0, heir);
-  EXPECT_EQ(record(0).primary, heir);
-  EXPECT_THAT(record(0).members, UnorderedElementsAre(silent, heir));
+TEST_F(MinInSyncTest, APromotionKeepsAnOldPrimaryThatMayLive) {
+  const ServerId silent = record(0).primary;
+  const ServerId successor = Secondary(0);
+  Promote(0, successor);
+  EXPECT_EQ(record(0).primary, successor);
+  EXPECT_THAT(record(0).replicas, UnorderedElementsAre(silent, successor));
 }
 
-TEST_F(MinInSyncTest, ATakeOverFromADeadPrimaryDoesNot) {
-  const Holder heir = Secondary(0);
+TEST_F(MinInSyncTest, APromotionFromADeadPrimaryDoesNot) {
+  const ServerId successor = Secondary(0);
   job_.Exit({Role::kParameterServer, record(0).primary.slot});
-  TakeOver(0, heir);
-  EXPECT_THAT(record(0).members, ElementsAre(heir));
+  Promote(0, successor);
+  EXPECT_THAT(record(0).replicas, ElementsAre(successor));
 }
 
-TEST_F(MinInSyncTest, AMemberThatMayLiveIsNotDropped) {
-  const Holder silent = Secondary(0);
-  const std::uint64_t epoch = record(0).epoch;
+TEST_F(MinInSyncTest, AReplicaThatMayLiveIsNotDropped) {
+  const ServerId silent = Secondary(0);
+  const ConfigurationVersion configuration_version = record(0).version;
   EXPECT_THAT(Sent<Membership>(Drop(0, silent)), SizeIs(1)) << "so that the primary knows";
-  EXPECT_EQ(record(0).epoch, epoch);
+  EXPECT_EQ(record(0).version, configuration_version);
   EXPECT_TRUE(record(0).Has(silent));
   job_.Exit({Role::kParameterServer, silent.slot});
   Drop(0, silent);
-  EXPECT_THAT(record(0).members, ElementsAre(record(0).primary));
+  EXPECT_THAT(record(0).replicas, ElementsAre(record(0).primary));
 }
 
 TEST(ReplicationStartTest, ABucketThatWasNeverCreatedMovesToALivingServer) {
@@ -529,7 +546,7 @@ TEST(ReplicationStartTest, ABucketThatWasNeverCreatedMovesToALivingServer) {
     job.ReportDisk(server);
   }
   job.Exit(kServer0);
-  EXPECT_EQ(job.state().buckets[0].epoch, 2u);
+  EXPECT_EQ(job.state().buckets[0].version, 2u);
   EXPECT_EQ(job.state().buckets[0].generation, 1u);
   EXPECT_NE(job.state().buckets[0].primary.slot, 0u);
 }

@@ -17,16 +17,17 @@ StoredBuckets Disk(std::uint64_t previous, StoredBucket bucket) {
 
 class RestoresTest : public testing::Test {
  protected:
-  void Lose(Restores& restores) {
-    restores.OnLost(kBucket,
-                    {.epoch = 9, .generation = 2, .primary = {0, 1}, .members = {{0, 1}, {1, 1}}},
-                    start_);
+  void MarkLost(Restores& restores) {
+    restores.OnLost(
+        kBucket,
+        {.version = 9, .generation = 2, .primary = {0, 1}, .replicas = {{0, 1}, {1, 1}}},
+        start_);
   }
 
-  static std::optional<Holder> Choice(const Restores& restores, Clock::TimePoint now) {
+  static std::optional<ServerId> Choice(const Restores& restores, Clock::TimePoint now) {
     const auto choice = restores.Choose(kBucket, Load({}, 3), now);
     EXPECT_TRUE(choice.ok()) << choice.status();
-    return choice.ok() && *choice ? std::optional((*choice)->holder) : std::nullopt;
+    return choice.ok() && *choice ? std::optional((*choice)->server) : std::nullopt;
   }
 
   const Clock::TimePoint start_{std::chrono::hours(1)};
@@ -34,24 +35,24 @@ class RestoresTest : public testing::Test {
   Restores logged_{true};
 };
 
-TEST_F(RestoresTest, TheMostUpdatesOfTheHighestGenerationWinOnceAllMembersHaveReported) {
-  Lose(delayed_);
+TEST_F(RestoresTest, TheMostUpdatesOfTheHighestGenerationWinOnceAllReplicasHaveReported) {
+  MarkLost(delayed_);
   delayed_.OnStored({0, 2}, Disk(1, {.generation = 2, .updates = 70, .complete = true}));
   EXPECT_EQ(Choice(delayed_, start_), std::nullopt);
   delayed_.OnStored({2, 1}, Disk(0, {.generation = 1, .updates = 999, .complete = true}));
   delayed_.OnStored({1, 2}, Disk(1, {.generation = 2, .updates = 80, .complete = true}));
-  EXPECT_EQ(Choice(delayed_, start_), (Holder{1, 2}));
+  EXPECT_EQ(Choice(delayed_, start_), (ServerId{1, 2}));
 }
 
-TEST_F(RestoresTest, AMemberThatDoesNotReportIsWaitedForAMinute) {
-  Lose(delayed_);
+TEST_F(RestoresTest, AReplicaThatDoesNotReportIsWaitedForAMinute) {
+  MarkLost(delayed_);
   delayed_.OnStored({0, 2}, Disk(1, {.generation = 2, .updates = 70, .complete = true}));
-  EXPECT_EQ(delayed_.NextTimer(start_), start_ + Restores::kPatience);
-  EXPECT_EQ(Choice(delayed_, start_ + Restores::kPatience), (Holder{0, 2}));
+  EXPECT_EQ(delayed_.NextTimer(start_), start_ + Restores::kTimeout);
+  EXPECT_EQ(Choice(delayed_, start_ + Restores::kTimeout), (ServerId{0, 2}));
 }
 
 TEST_F(RestoresTest, ServersWhoseDisksHaveTheSameAreToldTogether) {
-  Lose(delayed_);
+  MarkLost(delayed_);
   delayed_.OnStored({0, 2}, {.previous_incarnation = 1, .buckets = {}});
   delayed_.OnStored({1, 2}, {.previous_incarnation = 1, .buckets = {}});
   EXPECT_THAT(std::string(delayed_.Choose(kBucket, Load({}, 3), start_).status().message()),
@@ -59,9 +60,9 @@ TEST_F(RestoresTest, ServersWhoseDisksHaveTheSameAreToldTogether) {
 }
 
 TEST_F(RestoresTest, WithoutAnyCompleteDiskItWaitsForTheRest) {
-  Lose(delayed_);
+  MarkLost(delayed_);
   delayed_.OnStored({0, 2}, Disk(1, {.generation = 2, .detail = "shard 3: checksum"}));
-  EXPECT_EQ(Choice(delayed_, start_ + 2 * Restores::kPatience), std::nullopt);
+  EXPECT_EQ(Choice(delayed_, start_ + 2 * Restores::kTimeout), std::nullopt);
   delayed_.OnStored({1, 2}, {.previous_incarnation = 1, .buckets = {}});
   const auto choice = delayed_.Choose(kBucket, Load({}, 3), start_);
   EXPECT_EQ(choice.status().code(), absl::StatusCode::kDataLoss);
@@ -69,66 +70,68 @@ TEST_F(RestoresTest, WithoutAnyCompleteDiskItWaitsForTheRest) {
               HasSubstr("parameter-server-0: shard 3: checksum; parameter-server-1: nothing"));
 }
 
-TEST_F(RestoresTest, WithALogTheLastEntryOfTheLastMembersWins) {
-  Lose(logged_);
+TEST_F(RestoresTest, WithALogTheLastEntryOfTheLastReplicasWins) {
+  MarkLost(logged_);
   logged_.OnStored(
       {0, 2},
-      Disk(1, {.generation = 2, .updates = 99, .complete = true, .log_epoch = 8, .log_lsn = 40}));
+      Disk(1, {.generation = 2, .updates = 99, .complete = true, .log_version = 8, .log_lsn = 40}));
   logged_.OnStored(
       {1, 2},
-      Disk(1, {.generation = 2, .updates = 10, .complete = true, .log_epoch = 9, .log_lsn = 35}));
+      Disk(1, {.generation = 2, .updates = 10, .complete = true, .log_version = 9, .log_lsn = 35}));
   logged_.OnStored(
       {2, 4},
-      Disk(3, {.generation = 2, .updates = 999, .complete = true, .log_epoch = 9, .log_lsn = 99}));
-  EXPECT_EQ(Choice(logged_, start_), (Holder{1, 2}));
+      Disk(3,
+           {.generation = 2, .updates = 999, .complete = true, .log_version = 9, .log_lsn = 99}));
+  EXPECT_EQ(Choice(logged_, start_), (ServerId{1, 2}));
 }
 
 TEST_F(RestoresTest, WhatHasBeenTouchedOrRejectedSinceTheReportDoesNotCount) {
-  Lose(delayed_);
+  MarkLost(delayed_);
   delayed_.OnStored({0, 2}, Disk(1, {.generation = 2, .updates = 70, .complete = true}));
   delayed_.OnStored({1, 2}, Disk(1, {.generation = 2, .updates = 80, .complete = true}));
   delayed_.Touch(kBucket, {1, 1});  // an earlier process
-  EXPECT_EQ(Choice(delayed_, start_), (Holder{1, 2}));
+  EXPECT_EQ(Choice(delayed_, start_), (ServerId{1, 2}));
   delayed_.Touch(kBucket, {1, 2});
-  EXPECT_EQ(Choice(delayed_, start_), (Holder{0, 2}));
+  EXPECT_EQ(Choice(delayed_, start_), (ServerId{0, 2}));
   delayed_.Reject(kBucket, {0, 2}, "unreadable");
   EXPECT_THAT(std::string(delayed_.Choose(kBucket, Load({}, 3), start_).status().message()),
               HasSubstr("parameter-server-0: unreadable"));
 }
 
-// A server that had been no member was chosen, and has served without a word of it reaching the
+// A server that had been no replica was chosen, and has served without a word of it reaching the
 // controller before it ended.
 TEST_F(RestoresTest, WhatCameBackAndWasLostAgainCountsBeforeTheFirstLoss) {
   for (Restores* const restores : {&delayed_, &logged_}) {
-    Lose(*restores);
-    const Clock::TimePoint again = start_ + Restores::kPatience + std::chrono::seconds(1);
+    MarkLost(*restores);
+    const Clock::TimePoint again = start_ + Restores::kTimeout + std::chrono::seconds(1);
     restores->OnLost(
-        kBucket, {.epoch = 10, .generation = 3, .primary = {2, 1}, .members = {{2, 1}}}, again);
+        kBucket, {.version = 10, .generation = 3, .primary = {2, 1}, .replicas = {{2, 1}}}, again);
     for (const std::uint32_t slot : {0U, 1U}) {
       restores->OnStored(
           {slot, 2},
-          Disk(1,
-               {.generation = 2, .updates = 99, .complete = true, .log_epoch = 9, .log_lsn = 40}));
+          Disk(
+              1,
+              {.generation = 2, .updates = 99, .complete = true, .log_version = 9, .log_lsn = 40}));
     }
     EXPECT_EQ(Choice(*restores, again), std::nullopt) << "it may come back in a moment";
-    EXPECT_EQ(restores->NextTimer(again), again + Restores::kPatience);
+    EXPECT_EQ(restores->NextTimer(again), again + Restores::kTimeout);
     restores->OnStored({2, 2}, Disk(1, {.generation = 3, .updates = 70, .complete = true}));
-    EXPECT_EQ(Choice(*restores, again), (Holder{2, 2}));
+    EXPECT_EQ(Choice(*restores, again), (ServerId{2, 2}));
   }
 }
 
 TEST_F(RestoresTest, AServerThatWasChosenAndEndedBeforeItLoadedChangesNothing) {
-  Lose(delayed_);
+  MarkLost(delayed_);
   delayed_.OnLost(
-      kBucket, {.epoch = 10, .generation = 3, .primary = {2, 1}, .members = {{2, 1}}}, start_);
+      kBucket, {.version = 10, .generation = 3, .primary = {2, 1}, .replicas = {{2, 1}}}, start_);
   delayed_.OnStored({2, 2}, Disk(1, {.generation = 2, .updates = 99, .complete = true}));
   delayed_.OnStored({0, 2}, Disk(1, {.generation = 2, .updates = 70, .complete = true}));
   delayed_.OnStored({1, 2}, Disk(1, {.generation = 2, .updates = 80, .complete = true}));
-  EXPECT_EQ(Choice(delayed_, start_), (Holder{1, 2}));
+  EXPECT_EQ(Choice(delayed_, start_), (ServerId{1, 2}));
 }
 
 TEST_F(RestoresTest, AProcessThatIsGoneIsNoCandidate) {
-  Lose(delayed_);
+  MarkLost(delayed_);
   delayed_.OnStored({0, 2}, Disk(1, {.generation = 2, .updates = 70, .complete = true}));
   delayed_.OnStored({1, 2}, Disk(1, {.generation = 2, .updates = 80, .complete = true}));
   delayed_.Forget(1);

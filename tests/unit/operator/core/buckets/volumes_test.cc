@@ -36,7 +36,7 @@ class VolumesTest : public testing::Test {
     for (bool any = true; any;) {
       any = false;
       for (std::uint32_t i = 0; i < 3; ++i) {
-        const Bucket record = job_->state().buckets[i];
+        const Configuration record = job_->state().buckets[i];
         if (record.learner) {
           Propose(record.primary, i, Proposal::Kind::kAdd, *record.learner);
           any = true;
@@ -45,9 +45,9 @@ class VolumesTest : public testing::Test {
     }
   }
 
-  void Propose(Holder by, std::uint32_t bucket, Proposal::Kind kind, Holder subject) {
+  void Propose(ServerId by, BucketId bucket, Proposal::Kind kind, ServerId subject) {
     const Proposal proposal{.bucket = bucket,
-                            .epoch = job_->state().buckets[bucket].epoch,
+                            .configuration_version = job_->state().buckets[bucket].version,
                             .kind = kind,
                             .proposer = by,
                             .subject = subject,
@@ -55,7 +55,7 @@ class VolumesTest : public testing::Test {
     job_->Tell({Role::kParameterServer, by.slot}, Proposals{{proposal}});
   }
 
-  Harness::Actions LoseNodeOf(MemberId id, bool proved = false) {
+  Harness::Actions LoseNodeOf(SlotId id, bool proved = false) {
     return job_->Handle(ProcessExited{.id = id,
                                       .generation = job_->GenerationOf(id),
                                       .how = "is given up",
@@ -63,7 +63,7 @@ class VolumesTest : public testing::Test {
                                       .cause = LossCause::kNodeLost});
   }
 
-  Harness::Actions DeleteVolumeOf(MemberId id) {
+  Harness::Actions DeleteVolumeOf(SlotId id) {
     return job_->Handle(ProcessExited{.id = id,
                                       .generation = job_->GenerationOf(id),
                                       .how = "begins anew on another volume",
@@ -74,13 +74,13 @@ class VolumesTest : public testing::Test {
 
   // The others take over what the slot was primary of, and drop it.
   void LeaveOut(std::uint32_t slot) {
-    const Holder gone = job_->HolderOf(slot);
+    const ServerId gone = job_->ServerIdOf(slot);
     for (std::uint32_t i = 0; i < 3; ++i) {
-      const Bucket record = job_->state().buckets[i];
-      for (const Holder& member : record.members) {
-        if (record.primary == gone && member != gone) {
-          Propose(member, i, Proposal::Kind::kTakeOver, member);
-        } else if (record.primary != gone && member == gone) {
+      const Configuration record = job_->state().buckets[i];
+      for (const ServerId& replica : record.replicas) {
+        if (record.primary == gone && replica != gone) {
+          Propose(replica, i, Proposal::Kind::kPromote, replica);
+        } else if (record.primary != gone && replica == gone) {
           Propose(record.primary, i, Proposal::Kind::kDrop, gone);
         }
       }
@@ -93,9 +93,7 @@ class VolumesTest : public testing::Test {
     }
   }
 
-  [[nodiscard]] std::uint64_t VolumeOf(MemberId id) const {
-    return job_->controller().VolumeOf(id);
-  }
+  [[nodiscard]] std::uint64_t VolumeOf(SlotId id) const { return job_->controller().VolumeOf(id); }
   [[nodiscard]] bool HasAllCopies() const { return job_->controller().HasAllCopies(); }
 
   std::unique_ptr<Harness> job_;
@@ -195,18 +193,18 @@ TEST_F(VolumesTest, OneWhoseVolumeWasLeftIsNotWaitedForWhenTheOthersHaveEnded) {
   ASSERT_EQ(VolumeOf(kServer0), 2u);
   job_->Handle(SuspendRequested{.reason = "by the user", .at_once = true});
   ASSERT_EQ(job_->state().phase, Phase::kSuspended);
-  const std::uint64_t left = job_->HolderOf(0).incarnation;
+  const std::uint64_t left = job_->ServerIdOf(0).incarnation;
   job_->RestartController();
   for (std::size_t i = 0; i < job_->state().slots.size(); ++i) {
-    const MemberId id = SlotAt(JobWithCopies(2), i);
+    const SlotId id = SlotAt(JobWithCopies(2), i);
     job_->Join(id, ToString(id) + " again");
   }
-  ASSERT_GT(job_->HolderOf(0).incarnation, left);
+  ASSERT_GT(job_->ServerIdOf(0).incarnation, left);
   for (const std::uint32_t server : {1U, 2U}) {
     job_->ReportDisk(server);
   }
   const auto named = [&] {
-    return std::ranges::count_if(job_->state().buckets, [&](const Bucket& bucket) {
+    return std::ranges::count_if(job_->state().buckets, [&](const Configuration& bucket) {
       return bucket.Has({.slot = 0, .incarnation = left});
     });
   };
@@ -228,7 +226,7 @@ TEST_F(VolumesTest, OneThatHasNotBegunToServeYetIsWaitedForToo) {
   job_ = std::make_unique<Harness>(JobWithCopies(2));
   job_->Begin();
   for (std::size_t i = 0; i < job_->state().slots.size(); ++i) {
-    const MemberId id = SlotAt(JobWithCopies(2), i);
+    const SlotId id = SlotAt(JobWithCopies(2), i);
     job_->Join(id, ToString(id));
   }
   for (const std::uint32_t server : {0U, 1U, 2U}) {

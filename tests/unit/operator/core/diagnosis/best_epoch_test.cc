@@ -123,7 +123,7 @@ TEST_F(BestEpochOfAnAttemptTest, OneThatIsUndoneDoesNotCount) {
     job_.Tell(kWorker0, Failure{.message = "NaN", .fatal = true, .diverged = true});
     EXPECT_EQ(job_.state().best_epoch, times == 0 ? 1u : 0u);
     EXPECT_EQ(job_.state().best_accuracy, times == 0 ? 0.9 : 0);
-    for (const MemberId id : {kData0, kData1, kServer0, kServer1, kWorker0, kWorker1}) {
+    for (const SlotId id : {kData0, kData1, kServer0, kServer1, kWorker0, kWorker1}) {
       job_.Exit(id);
     }
     job_.JoinAll("-" + std::to_string(times));

@@ -142,7 +142,7 @@ class HighRateOfAJobTest : public testing::Test {
 };
 
 TEST_F(HighRateOfAJobTest, TheMessageHasItAlsoAfterAnotherController) {
-  for (std::uint64_t epoch = 1; epoch <= 2; ++epoch) {
+  for (DataEpoch epoch = 1; epoch <= 2; ++epoch) {
     const auto examples = 2'000 * epoch;
     job_.Tell(kWorker0,
               Heartbeat{.progress = WorkerProgress{.trained_examples = examples,

@@ -180,7 +180,7 @@ TEST(PoorEndOfAJobTest, TheMessageHasItAlsoAfterAnotherController) {
   job.Begin();
   job.JoinAll();
   double sum = 0;
-  for (std::uint64_t epoch = 1; epoch <= 2; ++epoch) {
+  for (DataEpoch epoch = 1; epoch <= 2; ++epoch) {
     sum += 2'000 * (epoch == 1 ? 1.8 : 1.2);
     job.Tell(
         kWorker0,

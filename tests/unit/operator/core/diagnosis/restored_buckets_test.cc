@@ -29,7 +29,7 @@ class RestoredBucketsTest : public testing::Test {
     return texts;
   }
 
-  static constexpr MemberId kServer{Role::kParameterServer, 1};
+  static constexpr SlotId kServer{Role::kParameterServer, 1};
 
   JobSettings settings_{.logged = true};
   JobState state_;
@@ -38,7 +38,7 @@ class RestoredBucketsTest : public testing::Test {
 };
 
 TEST_F(RestoredBucketsTest, TellsTogetherOfThoseThatLostNothing) {
-  for (const std::uint32_t bucket : {0U, 1U, 2U, 1U}) {
+  for (const BucketId bucket : {0U, 1U, 2U, 1U}) {
     restored_.Add(bucket, kServer, 0);
   }
   EXPECT_THAT(Told(), IsEmpty());

@@ -160,7 +160,7 @@ TEST_F(TrainingMeterTest, BatchesThatTakeLongAreNoStandstill) {
 }
 
 TEST_F(TrainingMeterTest, SpeedAndLossSpanEpochs) {
-  for (std::uint64_t epoch = 1; epoch <= 3; ++epoch) {
+  for (DataEpoch epoch = 1; epoch <= 3; ++epoch) {
     meter_.StartEpoch(epoch);
     meter_.OnDataServer(0,
                         {.epoch = epoch, .counted_examples = 60, .total_examples = 60},

@@ -31,7 +31,7 @@ class BucketOutageTest : public testing::Test {
 
 TEST_F(BucketOutageTest, SaysHowManyBucketsTrainingWaitsForAndSinceWhen) {
   EXPECT_EQ(MessageAt(0, {{"Ready", 64}}), "");
-  EXPECT_EQ(MessageAt(10, {{"Ready", 60}, {"Blocked", 4}}), "") << "it may be a take-over";
+  EXPECT_EQ(MessageAt(10, {{"Ready", 60}, {"Blocked", 4}}), "") << "it may be a promotion";
   EXPECT_EQ(MessageAt(13, {{"Ready", 61}, {"Blocked", 2}, {"Restoring", 1}}),
             "3 of 64 buckets have too few live copies to take updates since 2023-11-14T22:13:30Z "
             "(2 Blocked, 1 Restoring); training waits for them");
@@ -56,10 +56,10 @@ class OutageOfSurvivorsTest : public testing::Test {
     job_.JoinAll();
     for (std::uint32_t i = 0; i < 3; ++i) {
       while (const auto learner = job_.state().buckets[i].learner) {
-        const Bucket record = job_.state().buckets[i];
+        const Configuration record = job_.state().buckets[i];
         job_.Tell({Role::kParameterServer, record.primary.slot},
                   Proposals{{{.bucket = i,
-                              .epoch = record.epoch,
+                              .configuration_version = record.version,
                               .kind = Proposal::Kind::kAdd,
                               .proposer = record.primary,
                               .subject = *learner}}});
@@ -77,7 +77,7 @@ class OutageOfSurvivorsTest : public testing::Test {
     return settings;
   }
 
-  void DeleteByForce(MemberId id) {
+  void DeleteByForce(SlotId id) {
     job_.Handle(ProcessExited{.id = id,
                               .generation = job_.GenerationOf(id),
                               .how = "is gone",
@@ -91,8 +91,8 @@ class OutageOfSurvivorsTest : public testing::Test {
   }
 
   // Of those that live.
-  void JoinAgain(const std::vector<MemberId>& members) {
-    for (const MemberId id : members) {
+  void JoinAgain(const std::vector<SlotId>& members) {
+    for (const SlotId id : members) {
       job_.Join(id, ToString(id), 1);
       job_.Tell(id, Heartbeat{});
       if (id.role == Role::kParameterServer) {
@@ -101,8 +101,8 @@ class OutageOfSurvivorsTest : public testing::Test {
     }
   }
 
-  // As a body asks for it, for so long.
-  std::string MessageAfter(std::chrono::seconds time, const std::vector<MemberId>& silent) {
+  // As a reconciler asks for it, for so long.
+  std::string MessageAfter(std::chrono::seconds time, const std::vector<SlotId>& silent) {
     std::string message;
     for (; time.count() > 0; --time) {
       job_.Pass(std::chrono::seconds(1), silent);
@@ -119,14 +119,14 @@ class OutageOfSurvivorsTest : public testing::Test {
 
 TEST_F(OutageOfSurvivorsTest, TheNextControllerTellsItTooOnceItKnowsWhoLives) {
   ASSERT_EQ(job_.state().phase, Phase::kRunning);
-  const std::vector<MemberId> dead = {kServer1, {Role::kParameterServer, 2}};
-  for (const MemberId id : dead) {
+  const std::vector<SlotId> dead = {kServer1, {Role::kParameterServer, 2}};
+  for (const SlotId id : dead) {
     DeleteByForce(id);
   }
   const std::string told = MessageAfter(std::chrono::seconds(5), dead);
   ASSERT_THAT(told, testing::HasSubstr("3 of 3 buckets have too few live copies"));
   LeadAnew();
-  std::vector<MemberId> unheard = dead;
+  std::vector<SlotId> unheard = dead;
   unheard.push_back(kServer0);
   EXPECT_EQ(MessageAfter(std::chrono::seconds(5), unheard), "") << "server 0 may live";
   JoinAgain({kData0, kData1, kServer0, kWorker0, kWorker1});

@@ -171,10 +171,10 @@ TEST_F(ChangedSpecTest, AJobThatWasStoppedAsItsModelWasWrittenTrainsOnToo) {
 }
 
 TEST_F(ChangedSpecTest, CheckpointsComeAsOftenAsIsWantedNow) {
-  EXPECT_THAT(Sent<HoldPushes>(job_->Pass(seconds(60))), IsEmpty());
+  EXPECT_THAT(Sent<PausePushes>(job_->Pass(seconds(60))), IsEmpty());
   settings_.checkpoint_interval = seconds(5);
   job_->Change(settings_);
-  EXPECT_THAT(Sent<HoldPushes>(job_->Pass(seconds(20))), testing::Not(IsEmpty()));
+  EXPECT_THAT(Sent<PausePushes>(job_->Pass(seconds(20))), testing::Not(IsEmpty()));
 }
 
 TEST_F(ChangedSpecTest, AFailureRuleThatIsChangedCounts) {

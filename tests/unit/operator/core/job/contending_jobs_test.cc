@@ -96,7 +96,7 @@ class Contender {
   }
 
   /// It has what the last process of its slot had.
-  [[nodiscard]] StoredBuckets DiskOf(MemberId id) const {
+  [[nodiscard]] StoredBuckets DiskOf(SlotId id) const {
     const JobState& state = controller_->state();
     const std::uint64_t last = state.slots[SlotIndex(Settings(), id)].incarnation - 1;
     StoredBuckets stored{.previous_incarnation = last, .buckets = {}};
@@ -126,9 +126,9 @@ class Contender {
     for (const auto& [process, connection] : placed_) {
       BucketsReady ready;
       for (std::uint32_t i = 0; i < controller_->state().buckets.size(); ++i) {
-        const Bucket& record = controller_->state().buckets[i];
+        const Configuration& record = controller_->state().buckets[i];
         if (process.id.role == Role::kParameterServer && record.primary.slot == process.id.slot) {
-          ready.buckets.push_back({.bucket = i, .epoch = record.epoch});
+          ready.buckets.push_back({.bucket = i, .configuration_version = record.version});
         }
       }
       if (!ready.buckets.empty()) {

@@ -84,7 +84,7 @@ TEST(EndTest, TheReportOfAJobThatHasEndedHasItsLastNumbers) {
   EXPECT_EQ(report.batches_of_others, 1);
 }
 
-TEST(EndTest, ABodyThatLearnsLateOfExitsKillsLater) {
+TEST(EndTest, AReconcilerThatLearnsLateOfExitsKillsLater) {
   JobSettings settings = SmallJob();
   settings.exit_delay = seconds(10);
   Harness job(settings);

@@ -10,15 +10,16 @@
 #include <vector>
 
 #include "operator/core/job/job_controller.h"
+#include "services/common/base/ids.h"
 
 namespace adamant::controller {
 
-inline constexpr MemberId kData0{Role::kDataServer, 0};
-inline constexpr MemberId kData1{Role::kDataServer, 1};
-inline constexpr MemberId kServer0{Role::kParameterServer, 0};
-inline constexpr MemberId kServer1{Role::kParameterServer, 1};
-inline constexpr MemberId kWorker0{Role::kWorker, 0};
-inline constexpr MemberId kWorker1{Role::kWorker, 1};
+inline constexpr SlotId kData0{Role::kDataServer, 0};
+inline constexpr SlotId kData1{Role::kDataServer, 1};
+inline constexpr SlotId kServer0{Role::kParameterServer, 0};
+inline constexpr SlotId kServer1{Role::kParameterServer, 1};
+inline constexpr SlotId kWorker0{Role::kWorker, 0};
+inline constexpr SlotId kWorker1{Role::kWorker, 1};
 
 inline constexpr std::uint64_t kExamples = 1000;  // of an epoch
 
@@ -65,10 +66,10 @@ class Harness {
   Actions Handle(const Event& event, bool more = false) {
     return Keep(controller_->Handle(event, now_, more));
   }
-  Actions Tell(MemberId id, MemberMessage message) {
+  Actions Tell(SlotId id, MemberMessage message) {
     return Handle(Received{connections_[id], std::move(message)});
   }
-  Actions Join(MemberId id, const std::string& uid, std::uint64_t incarnation = 0) {
+  Actions Join(SlotId id, const std::string& uid, Incarnation incarnation = 0) {
     connections_[id] = ++last_connection_;
     controller::Join join;
     join.id = id;
@@ -78,7 +79,7 @@ class Harness {
     join.generation = SlotIndex(settings_, id) < state().slots.size() ? GenerationOf(id) : 1;
     return Tell(id, join);
   }
-  Actions Exit(MemberId id, const std::string& how = "was killed by signal 9") {
+  Actions Exit(SlotId id, const std::string& how = "was killed by signal 9") {
     return Handle(ProcessExited{.id = id, .generation = GenerationOf(id), .how = how});
   }
   /// The user changes the job.
@@ -94,7 +95,7 @@ class Harness {
   /// The controller's process stands still.
   void Sleep(std::chrono::milliseconds time) { now_ += time; }
   /// Time passes; all members but `silent` send heartbeats now and then.
-  Actions Pass(std::chrono::milliseconds time, const std::vector<MemberId>& silent = {}) {
+  Actions Pass(std::chrono::milliseconds time, const std::vector<SlotId>& silent = {}) {
     Actions all;
     for (const auto end = now_ + time; now_ < end;) {
       const auto timer =
@@ -110,7 +111,7 @@ class Harness {
     return all;
   }
 
-  [[nodiscard]] Holder HolderOf(std::uint32_t server) const {
+  [[nodiscard]] ServerId ServerIdOf(std::uint32_t server) const {
     return {.slot = server,
             .incarnation =
                 state().slots[SlotIndex(settings_, {Role::kParameterServer, server})].incarnation};
@@ -118,9 +119,9 @@ class Harness {
 
   /// The server has opened the folder of its predecessor and found that one's buckets complete.
   Actions ReportDisk(std::uint32_t server, std::uint64_t updates = 0) {
-    StoredBuckets stored{.previous_incarnation = HolderOf(server).incarnation - 1, .buckets = {}};
+    StoredBuckets stored{.previous_incarnation = ServerIdOf(server).incarnation - 1, .buckets = {}};
     for (std::uint32_t i = 0; i < state().buckets.size(); ++i) {
-      const Bucket& record = state().buckets[i];
+      const Configuration& record = state().buckets[i];
       if (record.Has({.slot = server, .incarnation = stored.previous_incarnation})) {
         stored.buckets.push_back(
             {.bucket = i, .generation = record.generation, .updates = updates, .complete = true});
@@ -133,9 +134,9 @@ class Harness {
   Actions Serve(std::uint32_t server, std::uint64_t updates = 0, bool more = false) {
     BucketsReady report;
     for (std::uint32_t i = 0; i < state().buckets.size(); ++i) {
-      if (state().buckets[i].primary == HolderOf(server)) {
+      if (state().buckets[i].primary == ServerIdOf(server)) {
         report.buckets.push_back(
-            {.bucket = i, .epoch = state().buckets[i].epoch, .updates = updates});
+            {.bucket = i, .configuration_version = state().buckets[i].version, .updates = updates});
       }
     }
     return Handle(Received{connections_[{Role::kParameterServer, server}], std::move(report)},
@@ -153,7 +154,7 @@ class Harness {
   Actions JoinAll(const std::string& suffix = "") {
     Actions all;
     for (std::size_t i = 0; i < controller_->state().slots.size(); ++i) {
-      const MemberId id = SlotAt(settings_, i);
+      const SlotId id = SlotAt(settings_, i);
       Append(all, Join(id, ToString(id) + suffix));
       Append(all, Tell(id, Heartbeat{}));
     }
@@ -182,15 +183,15 @@ class Harness {
     }
     return all;
   }
-  Actions Flush(MemberId worker) { return Tell(worker, WorkerFlushed{state().epoch}); }
+  Actions Flush(SlotId worker) { return Tell(worker, WorkerFlushed{state().epoch}); }
   /// `updates`: of each bucket, as of the snapshot.
-  Actions StoreSnapshot(MemberId server, std::uint64_t snapshot, std::uint64_t updates = 0) {
+  Actions StoreSnapshot(SlotId server, std::uint64_t snapshot, std::uint64_t updates = 0) {
     SnapshotTaken taken{.snapshot = snapshot, .ok = true, .error = "", .buckets = {}};
     for (std::uint32_t i = 0; i < state().buckets.size(); ++i) {
-      const Bucket& record = state().buckets[i];
+      const Configuration& record = state().buckets[i];
       if (record.primary.slot == server.slot) {
         taken.buckets.push_back({.bucket = i,
-                                 .epoch = record.epoch,
+                                 .configuration_version = record.version,
                                  .generation = record.generation,
                                  .updates = updates});
       }
@@ -220,11 +221,11 @@ class Harness {
 
   [[nodiscard]] const JobState& state() const { return controller_->state(); }
   [[nodiscard]] const JobController& controller() const { return *controller_; }
-  [[nodiscard]] std::uint64_t GenerationOf(MemberId id) const {
+  [[nodiscard]] std::uint64_t GenerationOf(SlotId id) const {
     return state().slots[SlotIndex(settings_, id)].generation;
   }
   [[nodiscard]] Clock::TimePoint now() const { return now_; }
-  [[nodiscard]] ConnectionId ConnectionOf(MemberId id) { return connections_[id]; }
+  [[nodiscard]] ConnectionId ConnectionOf(SlotId id) { return connections_[id]; }
   [[nodiscard]] const std::vector<EpochResult>& results() const { return results_; }
 
   static void Append(Actions& all, Actions more) {
@@ -251,7 +252,7 @@ class Harness {
   JobSettings settings_;
   std::unique_ptr<JobController> controller_;
   Clock::TimePoint now_{std::chrono::hours(1)};
-  std::map<MemberId, ConnectionId> connections_;
+  std::map<SlotId, ConnectionId> connections_;
   ConnectionId last_connection_ = 0;
   std::string stored_state_;
   std::vector<EpochResult> results_;

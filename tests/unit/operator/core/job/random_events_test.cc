@@ -27,7 +27,7 @@ struct Process {
   std::uint64_t generation = 0;
   std::string uid;
   ConnectionId connection = 0;  // 0: not connected
-  std::uint64_t incarnation = 0;
+  Incarnation incarnation = 0;
   Membership view;
   std::shared_ptr<ServerModel> server;  // parameter servers, once welcome
 };
@@ -99,7 +99,7 @@ class Cluster {
   // Something that happens later: events to the controller, in order per member.
   struct Later {
     Clock::TimePoint time;
-    MemberId from;
+    SlotId from;
     std::uint64_t generation;
     MemberMessage message;
   };
@@ -148,7 +148,7 @@ class Cluster {
   }
 
   void CheckRecords(const JobState& state) {
-    records_.Check(state.buckets, state.dead, [&](Holder holder) { return Lives(holder); });
+    records_.Check(state.buckets, state.dead, [&](ServerId server_id) { return Lives(server_id); });
   }
 
   void CheckResult(const EpochResult& result) {
@@ -168,7 +168,7 @@ class Cluster {
     Connect(start.id);
   }
 
-  void Connect(MemberId id) {
+  void Connect(SlotId id) {
     Process& process = processes_[id];
     process.connection = ++connections_;
     Join join;
@@ -179,16 +179,16 @@ class Cluster {
     Answer(id, join);
   }
 
-  [[nodiscard]] bool Alive(MemberId id) const { return processes_.contains(id); }
+  [[nodiscard]] bool Alive(SlotId id) const { return processes_.contains(id); }
 
   // Whether this very process of a parameter server runs.
-  [[nodiscard]] bool Lives(Holder holder) const {
-    const auto found = processes_.find({Role::kParameterServer, holder.slot});
-    return found != processes_.end() && found->second.incarnation == holder.incarnation;
+  [[nodiscard]] bool Lives(ServerId server_id) const {
+    const auto found = processes_.find({Role::kParameterServer, server_id.slot});
+    return found != processes_.end() && found->second.incarnation == server_id.incarnation;
   }
 
   // The process ends; the controller hears of it some time.
-  void End(MemberId id, const std::string& how) {
+  void End(SlotId id, const std::string& how) {
     const auto delay = rng_.Below(4) == 0 ? milliseconds(rng_.Below(8000)) : milliseconds(0);
     exits_.push_back({now_ + delay, {id, processes_[id].generation, how}});
     if (id.role == Role::kParameterServer) {
@@ -199,7 +199,7 @@ class Cluster {
 
   // Every bucket's primary has stored it in this snapshot.
   [[nodiscard]] bool IsStored(std::uint64_t snapshot) {
-    const std::vector<Bucket>& records = controller_->state().buckets;
+    const std::vector<Configuration>& records = controller_->state().buckets;
     for (std::uint32_t i = 0; i < records.size(); ++i) {
       if (!disks_[records[i].primary.slot].snapshots[snapshot].contains(i)) {
         return false;
@@ -208,7 +208,7 @@ class Cluster {
     return true;
   }
 
-  void Answer(MemberId from, MemberMessage message) {
+  void Answer(SlotId from, MemberMessage message) {
     const auto delay = kTick * static_cast<std::int64_t>(rng_.Below(6));
     Clock::TimePoint time = now_ + delay;
     for (const Later& later : later_) {
@@ -259,7 +259,7 @@ class Cluster {
     if (found == processes_.end()) {
       return;
     }
-    const MemberId id = found->first;
+    const SlotId id = found->first;
     Process& process = found->second;
     if (const auto* welcome = std::get_if<Welcome>(&send.message)) {
       std::uint64_t& last = incarnations_[id];
@@ -283,24 +283,24 @@ class Cluster {
   }
 
   // A parameter server tells a controller that is new to it what its disk held.
-  void GreetServer(MemberId id) {
+  void GreetServer(SlotId id) {
     if (id.role == Role::kParameterServer) {
       Process& process = processes_[id];
       if (!process.server) {
         process.server =
-            std::make_shared<ServerModel>(Holder{id.slot, process.incarnation}, disks_[id.slot]);
+            std::make_shared<ServerModel>(ServerId{id.slot, process.incarnation}, disks_[id.slot]);
       }
       Answer(id, process.server->Stored());
     }
   }
 
-  void Propose(MemberId id) {
+  void Propose(SlotId id) {
     Process& process = processes_[id];
-    const auto silent = [&](const Holder& holder) {
-      const auto ended = ended_.find(holder);
+    const auto silent = [&](const ServerId& server_id) {
+      const auto ended = ended_.find(server_id);
       return ended != ended_.end() && now_ >= ended->second + milliseconds(4000);
     };
-    const auto copy = [&](std::uint32_t bucket, const Holder& learner) {
+    const auto copy = [&](BucketId bucket, const ServerId& learner) {
       if (!Lives(learner) || !processes_[{Role::kParameterServer, learner.slot}].server) {
         return false;
       }
@@ -321,7 +321,7 @@ class Cluster {
     }
   }
 
-  void Obey(MemberId id, const ControllerMessage& message) {
+  void Obey(SlotId id, const ControllerMessage& message) {
     if (const auto* open = std::get_if<OpenEpoch>(&message)) {
       EXPECT_EQ(open->epoch, last_result_ + 1);
       if (processes_[id].view.part_owner.front() == id.slot) {
@@ -336,8 +336,8 @@ class Cluster {
       }
     } else if (const auto* flush = std::get_if<FlushWorker>(&message)) {
       Answer(id, WorkerFlushed{flush->epoch});
-    } else if (const auto* hold = std::get_if<HoldPushes>(&message)) {
-      Answer(id, PushesHeld{.checkpoint = hold->checkpoint});
+    } else if (const auto* hold = std::get_if<PausePushes>(&message)) {
+      Answer(id, PushesPaused{.checkpoint = hold->checkpoint});
     } else if (const auto* take = std::get_if<TakeSnapshot>(&message)) {
       TakeOne(id, *take);
     } else if (const auto* evaluate = std::get_if<Evaluate>(&message)) {
@@ -350,7 +350,7 @@ class Cluster {
     }
   }
 
-  void TakeOne(MemberId id, const TakeSnapshot& take) {
+  void TakeOne(SlotId id, const TakeSnapshot& take) {
     if (rng_.Below(8) == 0) {
       SnapshotTaken failed{.snapshot = take.snapshot, .ok = false, .error = "not now"};
       failed.disk_full = rng_.Below(2) == 0;
@@ -370,7 +370,7 @@ class Cluster {
     }
     auto victim = processes_.begin();
     std::advance(victim, static_cast<std::int64_t>(rng_.Below(processes_.size())));
-    const MemberId id = victim->first;
+    const SlotId id = victim->first;
     switch (rng_.Below(9)) {
       case 0:  // the controller dies, members live on and come back
         RestartController(/*with_members=*/false);
@@ -405,7 +405,7 @@ class Cluster {
     }
     exits_.clear();
     controller_ = *JobController::Restore(settings_, stored_);
-    // This body starts only what does not run, like one that lives in a cluster.
+    // This reconciler starts only what does not run, like one that lives in a cluster.
     for (Action& action : controller_->Begin(now_, {})) {
       if (const auto* start = std::get_if<StartProcess>(&action); start && Alive(start->id)) {
         processes_[start->id].generation = start->generation;
@@ -449,11 +449,11 @@ class Cluster {
   Clock::TimePoint now_{std::chrono::hours(1)};
   std::string stored_;
   bool finished_ = false;
-  std::map<MemberId, Process> processes_;
-  std::map<std::uint32_t, ServerDisk> disks_;  // by slot
-  std::map<Holder, Clock::TimePoint> ended_;   // when processes of parameter servers ended
+  std::map<SlotId, Process> processes_;
+  std::map<std::uint32_t, ServerDisk> disks_;   // by slot
+  std::map<ServerId, Clock::TimePoint> ended_;  // when processes of parameter servers ended
   RecordChecker records_;
-  std::map<MemberId, std::uint64_t> incarnations_;
+  std::map<SlotId, std::uint64_t> incarnations_;
   std::vector<Later> later_;
   std::vector<std::pair<Clock::TimePoint, ProcessExited>> exits_;
   std::vector<std::uint64_t> exports_;

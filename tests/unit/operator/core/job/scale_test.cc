@@ -19,8 +19,8 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
-constexpr MemberId kWorker2{Role::kWorker, 2};
-constexpr MemberId kWorker3{Role::kWorker, 3};
+constexpr SlotId kWorker2{Role::kWorker, 2};
+constexpr SlotId kWorker3{Role::kWorker, 3};
 
 // A job whose number of workers changes while it runs.
 class ScaleTest : public testing::Test {
@@ -30,7 +30,7 @@ class ScaleTest : public testing::Test {
     job_.JoinAll();
   }
 
-  void Add(MemberId worker, const std::string& uid) {
+  void Add(SlotId worker, const std::string& uid) {
     job_.Join(worker, uid);
     job_.Tell(worker, Heartbeat{});
   }
@@ -87,7 +87,7 @@ TEST_F(ScaleTest, AWorkerThatIsOneTooManyIsToldToStopAndNotReplaced) {
 
 TEST_F(ScaleTest, OneThatDoesNotLeaveInTimeIsKilled) {
   job_.Scale(1);
-  EXPECT_THAT(Pick<KillProcess>(job_.Pass(Roster::kLeaveTimeout - seconds(1))), IsEmpty());
+  EXPECT_THAT(Pick<KillProcess>(job_.Pass(ProcessTable::kLeaveTimeout - seconds(1))), IsEmpty());
   const auto killed = Pick<KillProcess>(job_.Pass(seconds(1)));
   EXPECT_THAT(killed, ElementsAre(Field(&KillProcess::id, kWorker1)));
   job_.Exit(kWorker1);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "operator/core/state/messages.h"
+#include "services/common/base/ids.h"
 
 namespace adamant::controller {
 
@@ -24,7 +25,7 @@ struct ServerDisk {
 /// data of a bucket is a token that is created once, copied to learners and kept on disk.
 class ServerModel {
  public:
-  ServerModel(Holder self, ServerDisk& disk) : self_(self), disk_(disk) {
+  ServerModel(ServerId self, ServerDisk& disk) : self_(self), disk_(disk) {
     stored_.previous_incarnation = disk.opened_by;
     for (const auto& [bucket, generation] : disk.buckets) {
       stored_.buckets.push_back(
@@ -41,7 +42,7 @@ class ServerModel {
     view_ = view;
     BucketsReady ready;
     for (std::uint32_t i = 0; i < view.buckets.size(); ++i) {
-      const Bucket& record = view.buckets[i];
+      const Configuration& record = view.buckets[i];
       if (record.Has(self_) || record.learner == self_) {
         Touch(i);
       } else {
@@ -49,7 +50,8 @@ class ServerModel {
       }
       const bool lost = record.primary == self_ && !Load(i, record);
       if (record.primary == self_) {
-        ready.buckets.push_back({.bucket = i, .epoch = record.epoch, .lost = lost});
+        ready.buckets.push_back(
+            {.bucket = i, .configuration_version = record.version, .lost = lost});
       }
       if (record.Has(self_) && !lost) {
         disk_.buckets[i] = record.generation;
@@ -64,31 +66,30 @@ class ServerModel {
   Proposals Propose(const Silent& silent, const Copy& copy) const {
     Proposals proposals;
     for (std::uint32_t i = 0; i < view_.buckets.size(); ++i) {
-      const Bucket& record = view_.buckets[i];
-      Proposal proposal{.bucket = i, .epoch = record.epoch, .proposer = self_};
-      const auto is_gone = [&](const Holder& holder) {
-        return silent(holder) ||
-               std::find(view_.dead.begin(), view_.dead.end(), holder) != view_.dead.end();
+      const Configuration& record = view_.buckets[i];
+      Proposal proposal{.bucket = i, .configuration_version = record.version, .proposer = self_};
+      const auto is_gone = [&](const ServerId& server) {
+        return silent(server) ||
+               std::find(view_.dead.begin(), view_.dead.end(), server) != view_.dead.end();
       };
       if (record.primary != self_) {
-        proposal.released = record.heir == self_ && !is_gone(record.primary);
+        proposal.released = record.successor == self_ && !is_gone(record.primary);
         if (record.Has(self_) && (is_gone(record.primary) || proposal.released)) {
           proposals.proposals.push_back(proposal);
         }
         continue;
       }
-      for (const Holder& member : record.members) {
-        if (member != self_ && (is_gone(member) || record.leaver == member)) {
+      for (const ServerId& member : record.replicas) {
+        if (member != self_ && (is_gone(member) || record.departing == member)) {
           proposal.kind = Proposal::Kind::kDrop;
           proposal.subject = member;
         }
       }
-      if (proposal.kind == Proposal::Kind::kTakeOver && record.learner &&
-          copy(i, *record.learner)) {
+      if (proposal.kind == Proposal::Kind::kPromote && record.learner && copy(i, *record.learner)) {
         proposal.kind = Proposal::Kind::kAdd;
         proposal.subject = *record.learner;
       }
-      if (proposal.kind != Proposal::Kind::kTakeOver) {
+      if (proposal.kind != Proposal::Kind::kPromote) {
         proposals.proposals.push_back(proposal);
       }
     }
@@ -96,8 +97,8 @@ class ServerModel {
   }
 
   /// Its primary has copied the bucket to it.
-  void Receive(std::uint32_t bucket) { held_.insert(bucket); }
-  [[nodiscard]] bool Holds(std::uint32_t bucket) const { return held_.contains(bucket); }
+  void Receive(BucketId bucket) { held_.insert(bucket); }
+  [[nodiscard]] bool Holds(BucketId bucket) const { return held_.contains(bucket); }
 
   /// Stores what it is primary of.
   SnapshotTaken Take(const TakeSnapshot& take) {
@@ -107,11 +108,12 @@ class ServerModel {
              std::find(take.keep.begin(), take.keep.end(), entry.first) == take.keep.end();
     });
     for (std::uint32_t i = 0; i < view_.buckets.size(); ++i) {
-      const Bucket& record = view_.buckets[i];
+      const Configuration& record = view_.buckets[i];
       if (record.primary == self_) {
         disk_.snapshots[take.snapshot].insert(i);
-        taken.buckets.push_back(
-            {.bucket = i, .epoch = record.epoch, .generation = record.generation});
+        taken.buckets.push_back({.bucket = i,
+                                 .configuration_version = record.version,
+                                 .generation = record.generation});
       }
     }
     return taken;
@@ -119,13 +121,13 @@ class ServerModel {
 
  private:
   // What it holds now is no longer what it found.
-  void Touch(std::uint32_t bucket) {
+  void Touch(BucketId bucket) {
     std::erase_if(stored_.buckets, [&](const StoredBucket& each) { return each.bucket == bucket; });
     disk_.buckets.erase(bucket);
   }
 
   // Whether the bucket is there: only a snapshot may be gone.
-  bool Load(std::uint32_t bucket, const Bucket& record) {
+  bool Load(BucketId bucket, const Configuration& record) {
     if (Holds(bucket)) {
       return true;
     }
@@ -143,7 +145,7 @@ class ServerModel {
     return true;
   }
 
-  const Holder self_;
+  const ServerId self_;
   ServerDisk& disk_;
   StoredBuckets stored_;
   const std::set<std::uint32_t> found_ = [this] {
@@ -162,16 +164,16 @@ class RecordChecker {
  public:
   /// `lives`: whether the process runs. Call it with each state that is stored.
   template <class Lives>
-  void Check(const std::vector<Bucket>& records,
-             const std::vector<Holder>& dead,
+  void Check(const std::vector<Configuration>& records,
+             const std::vector<ServerId>& dead,
              const Lives& lives) {
-    for (const Holder& holder : dead) {
-      EXPECT_FALSE(lives(holder)) << ToString(holder) << " is alive";
+    for (const ServerId& server : dead) {
+      EXPECT_FALSE(lives(server)) << ToString(server) << " is alive";
     }
     for (std::size_t i = 0; i < records.size(); ++i) {
-      const Bucket& now = records[i];
+      const Configuration& now = records[i];
       EXPECT_TRUE(now.Has(now.primary));
-      EXPECT_EQ(std::set(now.members.begin(), now.members.end()).size(), now.members.size());
+      EXPECT_EQ(std::set(now.replicas.begin(), now.replicas.end()).size(), now.replicas.size());
       if (i < last_.size()) {
         SCOPED_TRACE("bucket " + std::to_string(i));
         Compare(last_[i], now, lives);
@@ -182,30 +184,30 @@ class RecordChecker {
 
  private:
   template <class Lives>
-  static void Compare(const Bucket& before, const Bucket& now, const Lives& lives) {
+  static void Compare(const Configuration& before, const Configuration& now, const Lives& lives) {
     EXPECT_TRUE(now.created || !before.created || now.generation > before.generation);
-    if (now.epoch == before.epoch) {
+    if (now.version == before.version) {
       EXPECT_EQ(now.primary, before.primary);
-      EXPECT_EQ(now.members, before.members);
+      EXPECT_EQ(now.replicas, before.replicas);
       EXPECT_EQ(now.generation, before.generation);
       return;
     }
-    EXPECT_EQ(now.epoch, before.epoch + 1);
+    EXPECT_EQ(now.version, before.version + 1);
     if (now.generation != before.generation || !before.created) {
       EXPECT_GE(now.generation, before.generation + (before.created ? 1 : 0));
       EXPECT_LE(now.generation, before.generation + 1);
-      EXPECT_TRUE(std::none_of(before.members.begin(), before.members.end(), lives));
+      EXPECT_TRUE(std::none_of(before.replicas.begin(), before.replicas.end(), lives));
       return;
     }
     EXPECT_TRUE(before.Has(now.primary));
-    for (const Holder& member : now.members) {
+    for (const ServerId& member : now.replicas) {
       if (!before.Has(member)) {
         EXPECT_EQ(member, before.learner);
       }
     }
   }
 
-  std::vector<Bucket> last_;
+  std::vector<Configuration> last_;
 };
 
 }  // namespace adamant::controller

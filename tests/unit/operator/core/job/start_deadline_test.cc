@@ -32,7 +32,7 @@ JobSettings Hurried(OnStartDeadline then = OnStartDeadline::kRelease) {
 // All but worker-1 and parameter-server-1 run.
 void HalfStart(Harness& job) {
   job.Begin();
-  for (const MemberId id : {kData0, kData1, kServer0, kWorker0}) {
+  for (const SlotId id : {kData0, kData1, kServer0, kWorker0}) {
     job.Join(id, ToString(id));
   }
   job.ReportDisk(0);
@@ -114,7 +114,7 @@ TEST(StartDeadlineTest, TheMessageCountsThePodsByRoleAndSaysWhyTheFirstIsMissing
 TEST(StartDeadlineTest, ReadingTheDataDoesNotCount) {
   Harness job(Hurried());
   job.Begin();
-  for (const MemberId id : {kData0, kData1, kServer0, kServer1, kWorker0, kWorker1}) {
+  for (const SlotId id : {kData0, kData1, kServer0, kServer1, kWorker0, kWorker1}) {
     job.Join(id, ToString(id));
   }
   job.Pass(minutes(5));

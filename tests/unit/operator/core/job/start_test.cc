@@ -38,7 +38,7 @@ TEST(StartTest, MembersGetWelcomeThenMembershipWithTheirIncarnation) {
 TEST(StartTest, BucketsThatAreReportedTogetherAreStoredAndPublishedOnce) {
   Harness job;
   job.Begin();
-  for (const MemberId id : {kData0, kData1, kServer0, kServer1, kWorker0, kWorker1}) {
+  for (const SlotId id : {kData0, kData1, kServer0, kServer1, kWorker0, kWorker1}) {
     job.Join(id, ToString(id));
     job.Tell(id, Heartbeat{});
   }
@@ -50,7 +50,7 @@ TEST(StartTest, BucketsThatAreReportedTogetherAreStoredAndPublishedOnce) {
   const auto actions = job.Handle(Tick{});
   EXPECT_THAT(Pick<Persist>(actions), SizeIs(1));
   EXPECT_THAT(Sent<Membership>(actions), SizeIs(6));
-  for (const Bucket& bucket : job.state().buckets) {
+  for (const Configuration& bucket : job.state().buckets) {
     EXPECT_TRUE(bucket.created);
   }
 }
@@ -99,10 +99,10 @@ TEST(StartTest, BucketsAreSpreadOnceAllParameterServersHaveOpenedTheirDisks) {
   job.ReportDisk(1);
   ASSERT_THAT(job.state().buckets, SizeIs(4));
   for (std::uint32_t i = 0; i < 4; ++i) {
-    const Holder primary{.slot = i % 2, .incarnation = 1};
-    EXPECT_EQ(job.state().buckets[i].epoch, 1u);
+    const ServerId primary{.slot = i % 2, .incarnation = 1};
+    EXPECT_EQ(job.state().buckets[i].version, 1u);
     EXPECT_EQ(job.state().buckets[i].primary, primary);
-    EXPECT_THAT(job.state().buckets[i].members, ElementsAre(primary));
+    EXPECT_THAT(job.state().buckets[i].replicas, ElementsAre(primary));
     EXPECT_FALSE(job.state().buckets[i].created);
   }
 }

@@ -13,7 +13,7 @@ using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr MemberId kServer{Role::kParameterServer, 1};
+constexpr SlotId kServer{Role::kParameterServer, 1};
 constexpr char kFull[] = "its disk is full";
 
 class DiskAlarmsTest : public testing::Test {

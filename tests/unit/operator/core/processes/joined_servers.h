@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "operator/core/processes/roster.h"
+#include "operator/core/processes/process_table.h"
 #include "operator/core/state/actions.h"
 #include "operator/core/state/state.h"
 
@@ -22,14 +22,14 @@ class JoinedServers : public testing::Test {
   }
 
   void Join(std::uint32_t slot, const std::string& uid) {
-    const auto joined = roster_.OnJoin(
+    const auto joined = processes_.OnJoin(
         slot + 1,
         {.id = Server(slot), .uid = uid, .address = "host:" + std::to_string(slot), .node = "n"},
         now_);
-    ASSERT_NE(joined, Roster::Joined::kRefused);
+    ASSERT_NE(joined, ProcessTable::Joined::kRefused);
   }
 
-  void Lose(std::uint32_t slot) { roster_.Retire(roster_.At(Server(slot))); }
+  void MarkLost(std::uint32_t slot) { processes_.Retire(processes_.At(Server(slot))); }
 
   static JobState FirstState() {
     JobState state;
@@ -38,16 +38,16 @@ class JoinedServers : public testing::Test {
     return state;
   }
 
-  static MemberId Server(std::uint32_t slot) { return {Role::kParameterServer, slot}; }
+  static SlotId Server(std::uint32_t slot) { return {Role::kParameterServer, slot}; }
 
-  [[nodiscard]] Holder HolderAt(std::uint32_t slot) const {
-    return {.slot = slot, .incarnation = roster_.IncarnationOf(Server(slot))};
+  [[nodiscard]] ServerId ServerIdAt(std::uint32_t slot) const {
+    return {.slot = slot, .incarnation = processes_.IncarnationOf(Server(slot))};
   }
 
   const JobSettings settings_{.parameter_servers = 3, .buckets = 2, .copies = 3, .min_in_sync = 2};
   JobState state_ = FirstState();
   Outbox outbox_;
-  Roster roster_{settings_, state_, outbox_};
+  ProcessTable processes_{settings_, state_, outbox_};
   const Clock::TimePoint now_{std::chrono::hours(1)};
 };
 

@@ -100,7 +100,7 @@ TEST(LossTest, WorkersFlushAgainWhatWasRolledBackWhileTheyFlushed) {
 TEST(LossTest, ADamagedDiskIsToldThoughOtherCopiesMakeUpForIt) {
   Harness job;
   job.Begin();
-  for (const MemberId id : {kServer0, kServer1}) {
+  for (const SlotId id : {kServer0, kServer1}) {
     job.Join(id, ToString(id));
   }
   StoredBuckets stored{.buckets = {{.bucket = 0, .complete = true},
@@ -152,7 +152,8 @@ TEST(LossTest, ALostBucketFailsTheJobWithTheServersMessage) {
   job.Begin();
   job.JoinAll();
   BucketsReady report;
-  report.buckets.push_back({.bucket = 2, .epoch = 1, .lost = true, .detail = "shard 7: checksum"});
+  report.buckets.push_back(
+      {.bucket = 2, .configuration_version = 1, .lost = true, .detail = "shard 7: checksum"});
   job.Tell(kServer0, report);
   EXPECT_EQ(job.state().phase, Phase::kFailed);
   EXPECT_THAT(job.state().message, HasSubstr("bucket 2 is lost"));
@@ -192,7 +193,7 @@ TEST(LossTest, WhyAMemberWasSilentIsJudgedWhenItsEndIsKnown) {
 }
 
 TEST(LossTest, AMemberThatIsBusyWithOneThingForTooLongIsReplaced) {
-  const std::vector<std::pair<MemberId, Heartbeat>> members = {
+  const std::vector<std::pair<SlotId, Heartbeat>> members = {
       {kWorker0, {.progress = WorkerProgress{}}},
       {kData0, {.progress = DataServerProgress{}}},
       {kServer0, {.progress = ParameterServerProgress{}}}};

@@ -34,12 +34,12 @@ class MembershipPublisherTest : public JoinedServers {
     return sent;
   }
 
-  MembershipPublisher publisher_{state_, roster_};
+  MembershipPublisher publisher_{state_, processes_};
   Membership last_;
 };
 
 TEST_F(MembershipPublisherTest, PublishesToAllThatRunUnderANewVersion) {
-  Lose(1);
+  MarkLost(1);
   publisher_.Publish();
   EXPECT_THAT(Sent(), ElementsAre(Pair(1, 1), Pair(3, 1)));
   ASSERT_THAT(last_.members, SizeIs(2));

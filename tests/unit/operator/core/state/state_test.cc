@@ -21,11 +21,13 @@ JobState Example() {
   state.row = {.epoch = 7, .snapshot = 9, .counted = 100, .training_loss = 0.25};
   state.row.staleness_counts = {1, 2, 3};
   state.last_snapshot = 9;
-  Bucket bucket{.epoch = 7, .generation = 2, .primary = {2, 5}, .members = {{2, 5}, {0, 1}}};
+  Configuration bucket{
+      .version = 7, .generation = 2, .primary = {2, 5}, .replicas = {{2, 5}, {0, 1}}};
   bucket.created = true;
-  bucket.learner = Holder{1, 3};
-  bucket.heir = Holder{0, 1};
-  state.buckets = {bucket, {.epoch = 4, .generation = 1, .primary = {0, 1}, .members = {{0, 1}}}};
+  bucket.learner = ServerId{1, 3};
+  bucket.successor = ServerId{0, 1};
+  state.buckets = {bucket,
+                   {.version = 4, .generation = 1, .primary = {0, 1}, .replicas = {{0, 1}}}};
   state.histories = {{.updates = 12, .rolled_back = 3}, {}};
   state.dead = {{2, 5}};
   state.checkpoint = {.snapshot = 8,

@@ -3,7 +3,7 @@
 
 #include "operator/core/job/job_controller.h"
 #include "operator/core/training/checkpoint_taker.h"
-#include "services/worker/core/sync/pushes/push_hold.h"
+#include "services/worker/core/sync/pushes/push_pause.h"
 #include "tests/unit/operator/core/job/harness.h"
 
 namespace adamant::controller {
@@ -29,9 +29,9 @@ class CheckpointTest : public testing::Test {
     job_.JoinAll();
   }
 
-  Harness::Actions Hold(MemberId worker, std::uint64_t sequence) {
+  Harness::Actions Hold(SlotId worker, Sequence sequence) {
     return job_.Tell(worker,
-                     PushesHeld{.checkpoint = job_.state().last_snapshot, .sequence = sequence});
+                     PushesPaused{.checkpoint = job_.state().last_snapshot, .sequence = sequence});
   }
 
   // The whole of one checkpoint.
@@ -48,15 +48,15 @@ class CheckpointTest : public testing::Test {
 };
 
 TEST_F(CheckpointTest, ServersStoreWhenAllWorkersHoldAndThenPushesGoOn) {
-  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(seconds(5))), SizeIs(2));
+  EXPECT_THAT(Sent<PausePushes>(job_.Pass(seconds(5))), SizeIs(2));
   EXPECT_THAT(Sent<TakeSnapshot>(Hold(kWorker0, 17)), IsEmpty());
   const auto asked = Sent<TakeSnapshot>(Hold(kWorker1, 23));
   ASSERT_THAT(asked, SizeIs(2));
   EXPECT_EQ(asked[0].second.snapshot, 1u);
   job_.Sleep(milliseconds(120));
-  EXPECT_THAT(Sent<ReleasePushes>(job_.StoreSnapshot(kServer0, 1)), IsEmpty());
+  EXPECT_THAT(Sent<ResumePushes>(job_.StoreSnapshot(kServer0, 1)), IsEmpty());
   const auto done = job_.StoreSnapshot(kServer1, 1);
-  EXPECT_THAT(Sent<ReleasePushes>(done), SizeIs(2));
+  EXPECT_THAT(Sent<ResumePushes>(done), SizeIs(2));
   const auto manifests = Pick<WriteManifest>(done);
   ASSERT_THAT(manifests, SizeIs(1));
   const Checkpoint& checkpoint = job_.state().checkpoint;
@@ -76,28 +76,28 @@ TEST_F(CheckpointTest, ServersStoreWhenAllWorkersHoldAndThenPushesGoOn) {
 // What is pushed before a server has stored its buckets may be in them, and is not in the cut.
 TEST_F(CheckpointTest, WorkersHoldUntilTheLastServerHasStored) {
   job_.Pass(seconds(5));
-  EXPECT_THAT(Sent<ReleasePushes>(Hold(kWorker0, 17)), IsEmpty());
-  EXPECT_THAT(Sent<ReleasePushes>(Hold(kWorker1, 23)), IsEmpty());
-  EXPECT_THAT(Sent<ReleasePushes>(job_.Pass(seconds(1))), IsEmpty());
-  EXPECT_THAT(Sent<ReleasePushes>(job_.StoreSnapshot(kServer0, 1)), IsEmpty());
-  EXPECT_THAT(Sent<ReleasePushes>(job_.Pass(seconds(1))), IsEmpty());
-  EXPECT_THAT(Sent<ReleasePushes>(job_.StoreSnapshot(kServer1, 1)), SizeIs(2));
+  EXPECT_THAT(Sent<ResumePushes>(Hold(kWorker0, 17)), IsEmpty());
+  EXPECT_THAT(Sent<ResumePushes>(Hold(kWorker1, 23)), IsEmpty());
+  EXPECT_THAT(Sent<ResumePushes>(job_.Pass(seconds(1))), IsEmpty());
+  EXPECT_THAT(Sent<ResumePushes>(job_.StoreSnapshot(kServer0, 1)), IsEmpty());
+  EXPECT_THAT(Sent<ResumePushes>(job_.Pass(seconds(1))), IsEmpty());
+  EXPECT_THAT(Sent<ResumePushes>(job_.StoreSnapshot(kServer1, 1)), SizeIs(2));
 }
 
 TEST_F(CheckpointTest, AWorkerThatDoesNotComeToRestEndsTheAttempt) {
   job_.Pass(seconds(5));
   Hold(kWorker0, 17);
   const auto actions = job_.Pass(CheckpointTaker::kHoldTime);
-  EXPECT_THAT(Sent<ReleasePushes>(actions), SizeIs(2));
+  EXPECT_THAT(Sent<ResumePushes>(actions), SizeIs(2));
   EXPECT_EQ(job_.state().checkpoint.snapshot, 0u);
   EXPECT_THAT(Sent<TakeSnapshot>(Hold(kWorker1, 23)), IsEmpty());
 }
 
 TEST_F(CheckpointTest, AfterAnAttemptThatTookLongerThanTheIntervalWorkersTrainAsLong) {
   job_.Pass(seconds(5));
-  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(CheckpointTaker::kHoldTime)), IsEmpty());
-  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(CheckpointTaker::kHoldTime - seconds(1))), IsEmpty());
-  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(seconds(1))), SizeIs(2));
+  EXPECT_THAT(Sent<PausePushes>(job_.Pass(CheckpointTaker::kHoldTime)), IsEmpty());
+  EXPECT_THAT(Sent<PausePushes>(job_.Pass(CheckpointTaker::kHoldTime - seconds(1))), IsEmpty());
+  EXPECT_THAT(Sent<PausePushes>(job_.Pass(seconds(1))), SizeIs(2));
 }
 
 TEST_F(CheckpointTest, SoTheyDoAfterACheckpointThatTookLonger) {
@@ -106,33 +106,33 @@ TEST_F(CheckpointTest, SoTheyDoAfterACheckpointThatTookLonger) {
   Hold(kWorker0, 17);
   Hold(kWorker1, 23);
   job_.StoreSnapshot(kServer0, 1);
-  EXPECT_THAT(Sent<HoldPushes>(job_.StoreSnapshot(kServer1, 1)), IsEmpty());
+  EXPECT_THAT(Sent<PausePushes>(job_.StoreSnapshot(kServer1, 1)), IsEmpty());
   ASSERT_EQ(job_.state().checkpoint.snapshot, 1u);
-  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(seconds(5))), IsEmpty());
-  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(seconds(1))), SizeIs(2));
+  EXPECT_THAT(Sent<PausePushes>(job_.Pass(seconds(5))), IsEmpty());
+  EXPECT_THAT(Sent<PausePushes>(job_.Pass(seconds(1))), SizeIs(2));
 }
 
 TEST_F(CheckpointTest, ARequestedAttemptThatTookTooLongIsTriedAgainAfterAWhile) {
   job_.Handle(CheckpointRequested{});
-  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(CheckpointTaker::kHoldTime)), IsEmpty());
-  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(CheckpointTaker::kRetry)), SizeIs(2));
+  EXPECT_THAT(Sent<PausePushes>(job_.Pass(CheckpointTaker::kHoldTime)), IsEmpty());
+  EXPECT_THAT(Sent<PausePushes>(job_.Pass(CheckpointTaker::kRetry)), SizeIs(2));
 }
 
 TEST_F(CheckpointTest, ALostWorkerAndANewOneEndTheAttempt) {
   job_.Pass(seconds(5));
-  EXPECT_THAT(Sent<ReleasePushes>(job_.Exit(kWorker1)), SizeIs(1));
+  EXPECT_THAT(Sent<ResumePushes>(job_.Exit(kWorker1)), SizeIs(1));
   job_.Pass(seconds(5), {kWorker1});
-  EXPECT_THAT(Sent<ReleasePushes>(job_.Join(kWorker1, "new")), SizeIs(2));
+  EXPECT_THAT(Sent<ResumePushes>(job_.Join(kWorker1, "new")), SizeIs(2));
 }
 
 TEST_F(CheckpointTest, AWorkerThatComesBackHearsTheCommandAgain) {
   job_.Pass(seconds(5));
-  EXPECT_THAT(Sent<HoldPushes>(job_.Join(kWorker0, "worker-0", 1)), SizeIs(1));
+  EXPECT_THAT(Sent<PausePushes>(job_.Join(kWorker0, "worker-0", 1)), SizeIs(1));
 }
 
 TEST_F(CheckpointTest, TheEndOfTheEpochOvertakesIt) {
   job_.Pass(seconds(5));
-  EXPECT_THAT(Sent<ReleasePushes>(job_.Tell(kData0, EpochEnded{1})), SizeIs(2));
+  EXPECT_THAT(Sent<ResumePushes>(job_.Tell(kData0, EpochEnded{1})), SizeIs(2));
   job_.TrainAndEvaluate(50);
   EXPECT_EQ(job_.state().evaluated_snapshot, 2u);
   EXPECT_EQ(job_.state().epoch, 2u);
@@ -142,21 +142,21 @@ TEST_F(CheckpointTest, TheEndOfTheEpochOvertakesIt) {
 TEST_F(CheckpointTest, ARestartedControllerReleasesWhoHolds) {
   job_.Pass(seconds(5));
   job_.RestartController();
-  EXPECT_THAT(Sent<ReleasePushes>(job_.JoinAll("-again")), SizeIs(2));
+  EXPECT_THAT(Sent<ResumePushes>(job_.JoinAll("-again")), SizeIs(2));
 }
 
 TEST_F(CheckpointTest, OneThatIsRequestedBeginsAtOnceAndIsTriedAgainWhenDisturbed) {
   job_.Pass(seconds(1));
-  EXPECT_THAT(Sent<HoldPushes>(job_.Handle(CheckpointRequested{})), SizeIs(2));
+  EXPECT_THAT(Sent<PausePushes>(job_.Handle(CheckpointRequested{})), SizeIs(2));
   job_.Exit(kWorker1);
-  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(seconds(1), {kWorker1})), IsEmpty());
-  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(seconds(1), {kWorker1})), SizeIs(1));
+  EXPECT_THAT(Sent<PausePushes>(job_.Pass(seconds(1), {kWorker1})), IsEmpty());
+  EXPECT_THAT(Sent<PausePushes>(job_.Pass(seconds(1), {kWorker1})), SizeIs(1));
   Hold(kWorker0, 17);
   const std::uint64_t snapshot = job_.state().last_snapshot;
   job_.StoreSnapshot(kServer0, snapshot);
   job_.StoreSnapshot(kServer1, snapshot);
   EXPECT_EQ(job_.state().checkpoint.snapshot, snapshot);
-  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(seconds(3), {kWorker1})), IsEmpty());
+  EXPECT_THAT(Sent<PausePushes>(job_.Pass(seconds(3), {kWorker1})), IsEmpty());
 }
 
 TEST_F(CheckpointTest, ARequestDuringAnAttemptTakesAnotherAfterIt) {
@@ -166,7 +166,7 @@ TEST_F(CheckpointTest, ARequestDuringAnAttemptTakesAnotherAfterIt) {
   Hold(kWorker0, 17);
   Hold(kWorker1, 23);
   job_.StoreSnapshot(kServer0, 1);
-  EXPECT_THAT(Sent<HoldPushes>(job_.StoreSnapshot(kServer1, 1)), SizeIs(2));
+  EXPECT_THAT(Sent<PausePushes>(job_.StoreSnapshot(kServer1, 1)), SizeIs(2));
   EXPECT_EQ(job_.state().last_snapshot, 2u);
 }
 
@@ -177,7 +177,7 @@ TEST_F(CheckpointTest, AControllerThatWasHeldUpGivesTheAttemptUp) {
   Hold(kWorker1, 23);
   job_.StoreSnapshot(kServer0, 1);
   job_.Sleep(seconds(60));
-  EXPECT_THAT(Sent<ReleasePushes>(job_.StoreSnapshot(kServer1, 1)), SizeIs(2));
+  EXPECT_THAT(Sent<ResumePushes>(job_.StoreSnapshot(kServer1, 1)), SizeIs(2));
   EXPECT_EQ(job_.state().checkpoint.snapshot, 0u);
 }
 
@@ -186,7 +186,7 @@ TEST_F(CheckpointTest, AControllerThatWasHeldUpGivesTheAttemptUp) {
 TEST_F(CheckpointTest, AWorkerHoldsForAsLongAsAnAttemptMayTakeByAnyClocks) {
   constexpr double kDrift = 0.1;
   job_.Pass(seconds(5));
-  worker::PushHold hold;
+  worker::PushPause hold;
   const Clock::TimePoint begun{};
   hold.Begin(job_.state().last_snapshot, begun);
   const auto by_the_worker = [&](Clock::Duration by_the_controller) {
@@ -198,14 +198,14 @@ TEST_F(CheckpointTest, AWorkerHoldsForAsLongAsAnAttemptMayTakeByAnyClocks) {
   Hold(kWorker1, 23);
   job_.StoreSnapshot(kServer0, 1);
   const auto last = CheckpointTaker::kHoldTime + CheckpointTaker::kStoreTime - milliseconds(2);
-  EXPECT_THAT(Sent<ReleasePushes>(job_.Pass(CheckpointTaker::kStoreTime - milliseconds(1))),
+  EXPECT_THAT(Sent<ResumePushes>(job_.Pass(CheckpointTaker::kStoreTime - milliseconds(1))),
               IsEmpty());
   hold.Advance(by_the_worker(last));
   EXPECT_TRUE(hold.active());
   job_.StoreSnapshot(kServer1, 1);
   EXPECT_EQ(job_.state().checkpoint.snapshot, 1u) << "the attempt was not given up yet";
   // And some time for messages and for threads that wait.
-  EXPECT_GE(4 * worker::PushHold::kPatience,
+  EXPECT_GE(4 * worker::PushPause::kTimeout,
             5 * (CheckpointTaker::kHoldTime + CheckpointTaker::kStoreTime));
 }
 
@@ -215,7 +215,7 @@ TEST_F(CheckpointTest, AnAttemptThatTakesLongerIsGivenUp) {
   Hold(kWorker0, 17);
   Hold(kWorker1, 23);
   job_.StoreSnapshot(kServer0, 1);
-  EXPECT_THAT(Sent<ReleasePushes>(job_.Pass(CheckpointTaker::kStoreTime)), SizeIs(2));
+  EXPECT_THAT(Sent<ResumePushes>(job_.Pass(CheckpointTaker::kStoreTime)), SizeIs(2));
   job_.StoreSnapshot(kServer1, 1);
   EXPECT_EQ(job_.state().checkpoint.snapshot, 0u);
 }
@@ -229,7 +229,7 @@ TEST_F(CheckpointTest, ABucketThatLosesAllItsMembersEndsTheAttempt) {
   job_.Exit(kServer1);
   job_.Pass(seconds(2), {kServer1});
   job_.Join(kServer1, "again");
-  EXPECT_THAT(Sent<ReleasePushes>(job_.ReportDisk(1, 30)), SizeIs(2));
+  EXPECT_THAT(Sent<ResumePushes>(job_.ReportDisk(1, 30)), SizeIs(2));
   EXPECT_EQ(job_.state().buckets[1].generation, 2u);
   EXPECT_THAT(Sent<TakeSnapshot>(job_.Serve(1, 30)), IsEmpty());
   job_.StoreSnapshot(kServer1, 1);
@@ -263,7 +263,7 @@ TEST_F(CheckpointTest, TheServersRefuseAWorkerThatWasGivenUp) {
   job_.Pass(seconds(5));
   Hold(kWorker0, 17);
   EXPECT_EQ(Sent<TakeSnapshot>(Hold(kWorker1, 23)).front().second.writers_from,
-            (std::vector<std::uint64_t>{1, 1}));
+            (std::vector<Incarnation>{1, 1}));
   job_.StoreSnapshot(kServer0, 1);
   job_.StoreSnapshot(kServer1, 1);
   job_.Pass(seconds(11), {kWorker1});
@@ -271,7 +271,7 @@ TEST_F(CheckpointTest, TheServersRefuseAWorkerThatWasGivenUp) {
   const auto asked = Sent<TakeSnapshot>(Hold(kWorker0, 19));
   ASSERT_THAT(asked, SizeIs(2));
   for (const auto& [server, take] : asked) {
-    EXPECT_EQ(take.writers_from, (std::vector<std::uint64_t>{1, 2}));
+    EXPECT_EQ(take.writers_from, (std::vector<Incarnation>{1, 2}));
   }
 }
 
@@ -290,13 +290,13 @@ TEST_F(CheckpointTest, AWorkerThatHasNotComeBackToANewControllerIsWaitedFor) {
   job_.Handle(CheckpointRequested{});
   EXPECT_THAT(Sent<TakeSnapshot>(Hold(kWorker0, 17)), IsEmpty());
   job_.Join(kWorker1, ToString(kWorker1), 1);
-  EXPECT_THAT(Sent<HoldPushes>(job_.Pass(CheckpointTaker::kRetry)), SizeIs(2));
+  EXPECT_THAT(Sent<PausePushes>(job_.Pass(CheckpointTaker::kRetry)), SizeIs(2));
 }
 
 TEST_F(CheckpointTest, ARequestBetweenEpochsWaitsForTheNext) {
   job_.Tell(kData0, EpochEnded{1});
-  EXPECT_THAT(Sent<HoldPushes>(job_.Handle(CheckpointRequested{})), IsEmpty());
-  EXPECT_THAT(Sent<HoldPushes>(job_.TrainAndEvaluate(50)), SizeIs(2));
+  EXPECT_THAT(Sent<PausePushes>(job_.Handle(CheckpointRequested{})), IsEmpty());
+  EXPECT_THAT(Sent<PausePushes>(job_.TrainAndEvaluate(50)), SizeIs(2));
   EXPECT_EQ(job_.state().epoch, 2u);
 }
 
@@ -306,7 +306,7 @@ class RollBackTest : public CheckpointTest {
   Harness::Actions Resume() {
     auto all = job_.RestartController({.others = false});
     for (std::size_t i = 0; i < job_.state().slots.size(); ++i) {
-      const MemberId id = SlotAt(SmallJob(), i);
+      const SlotId id = SlotAt(SmallJob(), i);
       Harness::Append(all, job_.Join(id, ToString(id) + "-resumed"));
       Harness::Append(all, job_.Tell(id, Heartbeat{}));
     }
@@ -322,9 +322,9 @@ TEST_F(RollBackTest, AResumedJobGoesBackToItsCheckpointWhole) {
   Resume();
   EXPECT_EQ(job_.state().phase, Phase::kStarting);
   for (std::uint32_t i = 0; i < 4; ++i) {
-    const Bucket& record = job_.state().buckets[i];
+    const Configuration& record = job_.state().buckets[i];
     EXPECT_EQ(record.restored_snapshot, 1u);
-    EXPECT_EQ(record.primary, job_.HolderOf(i % 2));
+    EXPECT_EQ(record.primary, job_.ServerIdOf(i % 2));
   }
   job_.Serve(0);
   EXPECT_THAT(Sent<OpenEpoch>(job_.Serve(1)), SizeIs(2));
@@ -358,9 +358,9 @@ TEST_F(RollBackTest, ACheckpointThatIsGoneIsNotPromised) {
               HasSubstr("; the job goes back to checkpoint 1, if it is still on the disks, and "
                         "trains again what came after it"));
   BucketsReady lost;
-  for (const std::uint32_t bucket : {1u, 3u}) {
+  for (const BucketId bucket : {1u, 3u}) {
     lost.buckets.push_back({.bucket = bucket,
-                            .epoch = job_.state().buckets[bucket].epoch,
+                            .configuration_version = job_.state().buckets[bucket].version,
                             .lost = true,
                             .detail = "not in the snapshot"});
   }

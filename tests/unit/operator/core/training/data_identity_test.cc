@@ -13,8 +13,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr MemberId kFirst{Role::kDataServer, 0};
-constexpr MemberId kSecond{Role::kDataServer, 1};
+constexpr SlotId kFirst{Role::kDataServer, 0};
+constexpr SlotId kSecond{Role::kDataServer, 1};
 
 DataFile File(std::uint64_t fingerprint) {
   DataFile file;

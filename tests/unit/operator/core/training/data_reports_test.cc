@@ -12,8 +12,8 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr MemberId kFirstServer{Role::kDataServer, 0};
-constexpr MemberId kSecondServer{Role::kDataServer, 1};
+constexpr SlotId kFirstServer{Role::kDataServer, 0};
+constexpr SlotId kSecondServer{Role::kDataServer, 1};
 
 DataServerProgress Counts(std::uint64_t examples) {
   DataServerProgress progress;
@@ -35,9 +35,9 @@ class DataReportsTest : public testing::Test {
   const JobSettings settings_{.workers = 3, .data_servers = 2, .parameter_servers = 2};
   JobState state_;
   Outbox outbox_;
-  Roster roster_{settings_, state_, outbox_};
+  ProcessTable processes_{settings_, state_, outbox_};
   Outcome outcome_{state_, outbox_};
-  DataReports reports_{settings_, state_, outbox_, roster_, outcome_};
+  DataReports reports_{settings_, state_, outbox_, processes_, outcome_};
 };
 
 TEST_F(DataReportsTest, TheOthersStartOnceItIsKnownHowLongTheJobIs) {

@@ -45,7 +45,7 @@ class DivergenceTest : public testing::Test {
 
   Actions ExitAll() {
     Actions all;
-    for (const MemberId id : {kData0, kData1, kServer0, kServer1, kWorker0, kWorker1}) {
+    for (const SlotId id : {kData0, kData1, kServer0, kServer1, kWorker0, kWorker1}) {
       Harness::Append(all, job_.Exit(id));
     }
     return all;

@@ -92,7 +92,7 @@ TEST_F(DivergenceTest, EveryProcessEndsBeforeOneStartsAgain) {
   const Actions diverged = Diverge();
   EXPECT_THAT(Pick<KillProcess>(diverged), SizeIs(kProcesses));
   EXPECT_THAT(Pick<StartProcess>(diverged), IsEmpty());
-  for (const MemberId id : {kData0, kData1, kServer0, kServer1, kWorker0}) {
+  for (const SlotId id : {kData0, kData1, kServer0, kServer1, kWorker0}) {
     EXPECT_THAT(Pick<StartProcess>(job_.Exit(id)), IsEmpty());
   }
   EXPECT_THAT(Pick<StartProcess>(job_.Pass(std::chrono::seconds(30))), IsEmpty());
@@ -116,7 +116,7 @@ TEST_F(DivergenceTest, GoesBackToTheFirstWeightsWithHalfTheRate) {
   for (const auto& [connection, welcome] : Sent<Welcome>(joined)) {
     EXPECT_EQ(welcome.rate_factor, 0.5);
   }
-  for (const Bucket& record : job_.state().buckets) {
+  for (const Configuration& record : job_.state().buckets) {
     EXPECT_EQ(record.restored_snapshot, 1u);
     EXPECT_GT(record.generation, 1u);
   }
@@ -202,9 +202,11 @@ TEST_F(DivergenceTest, AModelThatIsBeingWrittenHasBeenJudged) {
 TEST_F(DivergenceTest, WhatIsUndoneIsNotLost) {
   Open();
   job_.Tell(kServer0,
-            Heartbeat{.progress = ParameterServerProgress{
-                          .updates_applied = 70,
-                          .buckets = {{.bucket = 0, .epoch = 1, .updates = 70, .serving = true}}}});
+            Heartbeat{.progress = ParameterServerProgress{.updates_applied = 70,
+                                                          .buckets = {{.bucket = 0,
+                                                                       .configuration_version = 1,
+                                                                       .updates = 70,
+                                                                       .serving = true}}}});
   ASSERT_EQ(job_.state().histories[0].updates, 70u);
   Diverge();
   ExitAll();
@@ -225,7 +227,8 @@ std::string HowItWentBack(const Harness::Actions& actions) {
 Heartbeat WithUpdates(std::uint64_t updates) {
   return {.progress = ParameterServerProgress{
               .updates_applied = updates,
-              .buckets = {{.bucket = 0, .epoch = 2, .updates = updates, .serving = true}}}};
+              .buckets = {
+                  {.bucket = 0, .configuration_version = 2, .updates = updates, .serving = true}}}};
 }
 
 TEST_F(DivergenceTest, WhatIsUndoneIsToldWhereThereIsAny) {
@@ -269,7 +272,7 @@ TEST_F(DivergenceTest, AControllerThatTakesOverGoesOnGoingBack) {
   Open();
   Diverge();
   std::vector<StartProcess> running;
-  for (const MemberId id : {kServer0, kWorker0}) {
+  for (const SlotId id : {kServer0, kWorker0}) {
     job_.Exit(id == kServer0 ? kServer1 : kWorker1);
     running.push_back({.id = id, .generation = job_.GenerationOf(id)});
   }
@@ -290,7 +293,7 @@ TEST_F(DivergenceTest, AServerThatDiesOnTheWayBackTakesAllWithIt) {
   Open();
   Diverge();
   ExitAll();
-  for (const MemberId id : {kServer0, kServer1}) {
+  for (const SlotId id : {kServer0, kServer1}) {
     job_.Join(id, ToString(id) + "-again");
   }
   job_.ReportDisk(0);
@@ -298,7 +301,7 @@ TEST_F(DivergenceTest, AServerThatDiesOnTheWayBackTakesAllWithIt) {
   ASSERT_EQ(job_.state().buckets[0].restored_snapshot, 1u);
   job_.Exit(kServer1);
   EXPECT_TRUE(recovery().going_back);
-  for (const MemberId id : {kData0, kData1, kServer0, kWorker0, kWorker1}) {
+  for (const SlotId id : {kData0, kData1, kServer0, kWorker0, kWorker1}) {
     job_.Exit(id);
   }
   job_.Pass(std::chrono::seconds(5));

@@ -140,7 +140,7 @@ TEST(EpochTest, AnswersToAnEarlierControllerWaitUntilTheMembersAreBack) {
 
 // --- Epochs that ended while no controller was there
 
-Heartbeat Decided(std::uint64_t epoch, std::vector<UnattendedEpoch> unattended = {}) {
+Heartbeat Decided(DataEpoch epoch, std::vector<UnattendedEpoch> unattended = {}) {
   return {.progress = DataServerProgress{
               .epoch = epoch, .decided_epoch = epoch, .unattended = std::move(unattended)}};
 }
@@ -392,9 +392,9 @@ TEST(SnapshotTest, ABucketOfAnEarlierGenerationDoesNotCount) {
   job.Flush(kWorker1);
   job.StoreSnapshot(kServer0, 1);
   SnapshotTaken early{.snapshot = 1, .ok = true, .error = "", .buckets = {}};
-  for (const std::uint32_t bucket : {1U, 3U}) {
+  for (const BucketId bucket : {1U, 3U}) {
     ASSERT_EQ(job.state().buckets[bucket].generation, 2u);
-    early.buckets.push_back({.bucket = bucket, .epoch = 1, .generation = 1});
+    early.buckets.push_back({.bucket = bucket, .configuration_version = 1, .generation = 1});
   }
   job.Tell(kServer1, early);
   EXPECT_EQ(job.state().step, Step::kSnapshot);

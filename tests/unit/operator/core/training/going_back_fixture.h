@@ -60,8 +60,8 @@ class GoingBackTest : public testing::Test {
   std::uint64_t TakeCheckpoint() {
     job_.Handle(CheckpointRequested{});
     const std::uint64_t snapshot = job_.state().last_snapshot;
-    for (const MemberId worker : {kWorker0, kWorker1}) {
-      job_.Tell(worker, PushesHeld{.checkpoint = snapshot, .sequence = 7});
+    for (const SlotId worker : {kWorker0, kWorker1}) {
+      job_.Tell(worker, PushesPaused{.checkpoint = snapshot, .sequence = 7});
     }
     StoreSnapshot(snapshot);
     EXPECT_EQ(job_.state().checkpoint.snapshot, snapshot);
@@ -74,7 +74,7 @@ class GoingBackTest : public testing::Test {
   }
 
   void ExitAll() {
-    for (const MemberId id : {kData0, kData1, kServer0, kServer1, kWorker0, kWorker1}) {
+    for (const SlotId id : {kData0, kData1, kServer0, kServer1, kWorker0, kWorker1}) {
       job_.Exit(id);
     }
   }
@@ -83,7 +83,7 @@ class GoingBackTest : public testing::Test {
   void StartAgain() {
     ExitAll();
     const std::string suffix = "-" + std::to_string(++starts_);
-    for (const MemberId id : {kData0, kData1, kServer0, kServer1, kWorker0, kWorker1}) {
+    for (const SlotId id : {kData0, kData1, kServer0, kServer1, kWorker0, kWorker1}) {
       job_.Join(id, ToString(id) + suffix);
       job_.Tell(id, Heartbeat{});
     }
@@ -92,13 +92,15 @@ class GoingBackTest : public testing::Test {
   }
 
   /// A server's volume is another one: it has nothing of what it is to restore.
-  Actions LoseSnapshot(MemberId server) {
+  Actions LoseSnapshot(SlotId server) {
     BucketsReady report;
     for (std::uint32_t i = 0; i < job_.state().buckets.size(); ++i) {
-      const Bucket& record = job_.state().buckets[i];
-      if (record.primary == job_.HolderOf(server.slot)) {
-        report.buckets.push_back(
-            {.bucket = i, .epoch = record.epoch, .lost = true, .detail = "not in the snapshot"});
+      const Configuration& record = job_.state().buckets[i];
+      if (record.primary == job_.ServerIdOf(server.slot)) {
+        report.buckets.push_back({.bucket = i,
+                                  .configuration_version = record.version,
+                                  .lost = true,
+                                  .detail = "not in the snapshot"});
       }
     }
     return job_.Tell(server, report);

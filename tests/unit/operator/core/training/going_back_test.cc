@@ -95,8 +95,8 @@ TEST_F(GoingBackTest, ACheckpointIsProvedThoughOthersFollowBeforeEnoughIsTrained
   Train(100, 0.8);
   job_.Handle(CheckpointRequested{});
   const std::uint64_t last = job_.state().last_snapshot;
-  job_.Tell(kWorker0, PushesHeld{.checkpoint = last});
-  const auto asked = Sent<TakeSnapshot>(job_.Tell(kWorker1, PushesHeld{.checkpoint = last}));
+  job_.Tell(kWorker0, PushesPaused{.checkpoint = last});
+  const auto asked = Sent<TakeSnapshot>(job_.Tell(kWorker1, PushesPaused{.checkpoint = last}));
   ASSERT_THAT(asked, SizeIs(2));
   EXPECT_THAT(asked[0].second.keep, Contains(first)) << "servers keep it till then";
   StoreSnapshot(last);
@@ -166,10 +166,10 @@ TEST_F(GoingBackTest, ThenTheFirstWeightsAreReadAndThenMadeAnew) {
   EXPECT_THAT(WentBack(LoseSnapshot(kServer1)),
               Contains(HasSubstr("goes back to its first weights, made anew,")));
   StartAgain();
-  EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::created, false)));
-  EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::generation, 4u)));
+  EXPECT_THAT(job_.state().buckets, Each(Field(&Configuration::created, false)));
+  EXPECT_THAT(job_.state().buckets, Each(Field(&Configuration::generation, 4u)));
   EXPECT_THAT(Sent<OpenEpoch>(Serve()), IsEmpty()) << "they are stored first";
-  EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::created, true)));
+  EXPECT_THAT(job_.state().buckets, Each(Field(&Configuration::created, true)));
   EXPECT_THAT(Sent<OpenEpoch>(StoreSnapshot(job_.state().last_snapshot)), SizeIs(2));
   EXPECT_EQ(job_.state().epoch, 1u);
   EXPECT_EQ(healthy(), job_.state().last_snapshot);
@@ -184,7 +184,7 @@ TEST_F(GoingBackTest, AControllerThatTakesOverGoesOnMakingThemAnew) {
   ExitAll();
   job_.RestartController({.others = false});
   StartAgain();
-  EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::created, false)));
+  EXPECT_THAT(job_.state().buckets, Each(Field(&Configuration::created, false)));
   Serve();
   job_.RestartController({.others = false});
   job_.JoinAll("-later");
@@ -200,7 +200,7 @@ TEST_F(GoingBackTest, AServerThatDiesWhileTheyAreMadeAnewTakesAllWithIt) {
   job_.Serve(0);
   job_.Exit(kServer1);
   StartAgain();
-  EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::created, false)));
+  EXPECT_THAT(job_.state().buckets, Each(Field(&Configuration::created, false)));
   Serve();
   EXPECT_THAT(Sent<OpenEpoch>(StoreSnapshot(job_.state().last_snapshot)), SizeIs(2));
 }
@@ -232,7 +232,7 @@ class LateRecoveryTest : public GoingBackTest {
 
   void ExpectFirstWeightsMadeAnew() {
     StartAgain();
-    EXPECT_THAT(job_.state().buckets, Each(Field(&Bucket::created, false)));
+    EXPECT_THAT(job_.state().buckets, Each(Field(&Configuration::created, false)));
     EXPECT_THAT(Sent<OpenEpoch>(Serve()), IsEmpty()) << "they are stored first";
     EXPECT_THAT(Sent<OpenEpoch>(StoreSnapshot(job_.state().last_snapshot)), SizeIs(2));
     EXPECT_EQ(job_.state().epoch, 1u);
@@ -260,7 +260,7 @@ TEST_F(LateRecoveryTest, SoDoesOneThatRunsAndIsToRecover) {
 
 TEST_F(LateRecoveryTest, AJobThatIsToFailGoesBackWhenItIsResumedAtTheRateThatIsWritten) {
   RunEpoch(900);
-  const std::uint64_t of_epoch = healthy();
+  const DataEpoch of_epoch = healthy();
   Diverge();
   ASSERT_EQ(job_.state().phase, Phase::kFailed);
   EXPECT_THAT(WentBack(job_.RestartController({.others = false})),
@@ -294,8 +294,8 @@ TEST_F(GoingBackTest, ServersKeepWhatTheJobMayGoBackTo) {
   RunEpoch(900);
   RunEpoch(910);
   job_.Handle(CheckpointRequested{});
-  job_.Tell(kWorker0, PushesHeld{.checkpoint = 4});
-  const auto asked = Sent<TakeSnapshot>(job_.Tell(kWorker1, PushesHeld{.checkpoint = 4}));
+  job_.Tell(kWorker0, PushesPaused{.checkpoint = 4});
+  const auto asked = Sent<TakeSnapshot>(job_.Tell(kWorker1, PushesPaused{.checkpoint = 4}));
   ASSERT_THAT(asked, SizeIs(2));
   EXPECT_THAT(asked[0].second.keep, testing::UnorderedElementsAre(1u, 2u, 3u));
 }

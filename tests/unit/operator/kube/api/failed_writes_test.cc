@@ -50,7 +50,7 @@ class FailedWritesTest : public testing::Test {
 TEST_F(FailedWritesTest, WhatFailsForAWhileIsToldInTheApisWords) {
   Note("create pod worker-0", kQuota);
   EXPECT_THAT(Lasting(), IsEmpty());
-  clock_.Advance(FailedWrites::kPatience);
+  clock_.Advance(FailedWrites::kTimeout);
   Note("create pod worker-0", kQuota);
   EXPECT_THAT(Lasting(), ElementsAre("cannot create pod worker-0: exceeded quota: small"));
   EXPECT_EQ(failed_.Lasting(clock_.Now()).front().Reason(), "FailedCreate");
@@ -63,7 +63,7 @@ TEST_F(FailedWritesTest, WhatIsNotWantedAnyMoreIsForgotten) {
   failed_.BeginPass();
   Note("create pod worker-1", kQuota);
   failed_.EndPass(true);
-  clock_.Advance(FailedWrites::kPatience);
+  clock_.Advance(FailedWrites::kTimeout);
   failed_.BeginPass();
   failed_.EndPass(false);
   EXPECT_THAT(Lasting(), SizeIs(2)) << "that one broke off";
@@ -77,7 +77,7 @@ TEST_F(FailedWritesTest, AnApiThatDoesNotAnswerSaysNothingOfTheRequest) {
        absl::UnavailableError("POST /api/v1/namespaces/team/pods: failed calling webhook"));
   clock_.Advance(seconds(1));
   Note("create pod worker-0", kSilence);
-  clock_.Advance(FailedWrites::kPatience);
+  clock_.Advance(FailedWrites::kTimeout);
   EXPECT_THAT(Lasting(), ElementsAre("cannot create pod worker-1: failed calling webhook"));
 }
 
@@ -90,7 +90,7 @@ TEST_F(FailedWritesTest, WhatAloneHasNoAnswerIsTold) {
   failed_.NoteAnswer(clock_.Now());
   EXPECT_FALSE(failed_.NeedsAnswer());
   EXPECT_THAT(Lasting(), IsEmpty()) << "the API was away, for all that is known";
-  clock_.Advance(FailedWrites::kPatience);
+  clock_.Advance(FailedWrites::kTimeout);
   Note("create pod worker-0", kSilence);
   EXPECT_THAT(Lasting(),
               ElementsAre("cannot create pod worker-0: no answer from the API server since "
@@ -120,11 +120,11 @@ TEST_F(FailedWritesTest, AnOutageIsNotToldOfWhatIsAnsweredAfterIt) {
 
 TEST_F(FailedWritesTest, ARefusalThatTurnsToSilenceIsToldAsThat) {
   Note("create pod worker-0", kQuota);
-  clock_.Advance(FailedWrites::kPatience);
+  clock_.Advance(FailedWrites::kTimeout);
   Note("create pod worker-0", kSilence);
   EXPECT_THAT(Lasting(), ElementsAre(HasSubstr("exceeded quota")));
   failed_.NoteAnswer(clock_.Now());
-  clock_.Advance(FailedWrites::kPatience);
+  clock_.Advance(FailedWrites::kTimeout);
   EXPECT_THAT(Lasting(), ElementsAre(HasSubstr("no answer")));
   Note("create pod worker-0", kQuota);
   EXPECT_THAT(Lasting(), ElementsAre(HasSubstr("exceeded quota")));

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "tests/unit/operator/kube/job/job_body_rig.h"
+#include "tests/unit/operator/kube/job/job_reconciler_rig.h"
 
 // What a job left behind that was deleted while the garbage collector was away.
 namespace adamant::kube {
@@ -19,7 +19,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-class OrphansTest : public JobBodyRig {
+class OrphansTest : public JobReconcilerRig {
  protected:
   /// An object as an earlier job of this name made it.
   Json MakeLeft(const Resource& resource, const std::string& name, const std::string& uid) {

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "operator/core/state/messages.h"
-#include "tests/unit/operator/kube/job/job_body_rig.h"
+#include "tests/unit/operator/kube/job/job_reconciler_rig.h"
 
 // What a job's events say of its processes, and of its epochs.
 namespace adamant::kube {
 namespace {
 
-using controller::MemberId;
 using controller::Role;
+using controller::SlotId;
 using std::chrono::seconds;
 using testing::Contains;
 using testing::Each;
@@ -24,7 +24,7 @@ using testing::MatchesRegex;
 using testing::Not;
 using testing::StartsWith;
 
-class JobEventsTest : public JobBodyRig {
+class JobEventsTest : public JobReconcilerRig {
  protected:
   void SetUp() override {
     Lead({{"distribution",

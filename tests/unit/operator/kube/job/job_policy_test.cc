@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "operator/kube/api/custom_resources.h"
-#include "operator/kube/job/job_bodies.h"
+#include "operator/kube/job/job_reconcilers.h"
 #include "proto/adamant/v1/resources.pb.h"
-#include "tests/unit/operator/kube/job/job_body_rig.h"
+#include "tests/unit/operator/kube/job/job_reconciler_rig.h"
 
 // What a job's run policy does, and how long its pods may wait.
 namespace adamant::kube {
@@ -26,7 +26,7 @@ using testing::Not;
 const std::vector<std::string> kPodNames = {
     "mnist-data-server-0-1", "mnist-parameter-server-0-1", "mnist-worker-0-1"};
 
-class JobPolicyTest : public JobBodyRig {
+class JobPolicyTest : public JobReconcilerRig {
  protected:
   void LeadWith(Json policy) {
     Lead({{"distribution",
@@ -76,7 +76,7 @@ class JobPolicyTest : public JobBodyRig {
   void EndWithTheLeader() {
     RunAll();
     Fail();
-    body_ = nullptr;
+    reconciler_ = nullptr;
     for (const std::string& name : kPodNames) {
       ConfirmDeletion(name);
     }
@@ -131,7 +131,7 @@ TEST_F(JobPolicyTest, WhatKeepsAPodFromBeingMadeIsNamedWhenTheTimeToStartIsOver)
   Lead({{"runPolicy", {{"startDeadline", "1m"}, {"onStartDeadline", "Fail"}}}});
   for (int i = 0; i < 70; ++i) {
     clock_.Advance(seconds(1));
-    body_->Work(view_, Objects()).IgnoreError();
+    reconciler_->Work(view_, Objects()).IgnoreError();
   }
   EXPECT_THAT(Message(), HasSubstr("; data-server-0: connection refused"));
 }
@@ -157,7 +157,7 @@ TEST_F(JobPolicyTest, PodsThatStillRunStayWhereThePolicyIsNone) {
   EXPECT_THAT(Names(kPersistentVolumeClaims), Contains("mnist-parameter-server-0-1"));
   Fail();
   EXPECT_THAT(Deleted(), Each(false));
-  EXPECT_TRUE(body_->done());
+  EXPECT_TRUE(reconciler_->done());
   EXPECT_THAT(Names(kPersistentVolumeClaims), ElementsAre("mnist-output"));
 }
 
@@ -171,7 +171,7 @@ TEST_F(JobPolicyTest, AClaimThatIsNotTheJobsStaysWhateverThePolicy) {
     WorkAfter(seconds(1));
   }
   ASSERT_THAT(Message(), HasSubstr("ran longer than"));
-  ASSERT_TRUE(body_->done());
+  ASSERT_TRUE(reconciler_->done());
   EXPECT_THAT(Names(kPersistentVolumeClaims), ElementsAre("mnist-output", taken));
   EXPECT_EQ(UidOf(client_.Get(kPersistentVolumeClaims, {kJob.key.ns, taken}).value()), uid);
 }
@@ -199,13 +199,13 @@ TEST_F(JobPolicyTest, TheNextLeaderDeletesTheClaimsThatTheLastOneLeft) {
   EXPECT_THAT(Names(kPersistentVolumeClaims), Contains("mnist-parameter-server-0-1"));
   view_ = ParseJobObject(client_.Get(kTrainingJobs, kJob.key).value());
   ASSERT_TRUE(view_->status->has_completion_time());
-  JobBodies bodies(context_, [](const std::string& /*key*/) {});
-  ASSERT_TRUE(bodies.Work(view_, Objects()).ok());
+  JobReconcilers reconcilers(context_, [](const std::string& /*key*/) {});
+  ASSERT_TRUE(reconcilers.Work(view_, Objects()).ok());
   EXPECT_THAT(Names(kPersistentVolumeClaims), ElementsAre("mnist-output"));
 
   const JobObjects objects = Objects();
   const std::uint64_t requests = server_.requests();
-  ASSERT_TRUE(bodies.Work(view_, objects).ok());
+  ASSERT_TRUE(reconcilers.Work(view_, objects).ok());
   EXPECT_EQ(server_.requests(), requests) << "nothing is left to be asked for";
 }
 
@@ -214,8 +214,8 @@ TEST_F(JobPolicyTest, TheNextLeaderDeletesThePodsThatTheLastOneLeft) {
   EndWithTheLeader();
   LeaveAnEndedPod();
   view_ = ParseJobObject(client_.Get(kTrainingJobs, kJob.key).value());
-  JobBodies bodies(context_, [](const std::string& /*key*/) {});
-  ASSERT_TRUE(bodies.Work(view_, Objects()).ok());
+  JobReconcilers reconcilers(context_, [](const std::string& /*key*/) {});
+  ASSERT_TRUE(reconcilers.Work(view_, Objects()).ok());
   EXPECT_FALSE(EndedPodIsLeft());
 }
 
@@ -224,10 +224,10 @@ TEST_F(JobPolicyTest, APodThatComesAfterTheEndIsDeleted) {
   LeadWith({{"cleanUpPolicy", {{"claims", "Delete"}}}});
   EndWithTheLeader();
   view_ = ParseJobObject(client_.Get(kTrainingJobs, kJob.key).value());
-  JobBodies bodies(context_, [](const std::string& /*key*/) {});
-  ASSERT_TRUE(bodies.Work(view_, Objects()).ok());  // all is done
+  JobReconcilers reconcilers(context_, [](const std::string& /*key*/) {});
+  ASSERT_TRUE(reconcilers.Work(view_, Objects()).ok());  // all is done
   LeavePod("Running");
-  ASSERT_TRUE(bodies.Work(view_, Objects()).ok());
+  ASSERT_TRUE(reconcilers.Work(view_, Objects()).ok());
   EXPECT_FALSE(EndedPodIsLeft());
 }
 
@@ -236,14 +236,14 @@ TEST_F(JobPolicyTest, APolicyThatIsChangedAfterTheEndCounts) {
   EndWithTheLeader();
   LeaveAnEndedPod();
   view_ = ParseJobObject(client_.Get(kTrainingJobs, kJob.key).value());
-  JobBodies bodies(context_, [](const std::string& /*key*/) {});
-  ASSERT_TRUE(bodies.Work(view_, Objects()).ok());
+  JobReconcilers reconcilers(context_, [](const std::string& /*key*/) {});
+  ASSERT_TRUE(reconcilers.Work(view_, Objects()).ok());
   EXPECT_THAT(Names(kPersistentVolumeClaims), ElementsAre("mnist-output"));
   EXPECT_TRUE(EndedPodIsLeft());
 
   const Json patch = {{"spec", {{"runPolicy", {{"cleanUpPolicy", {{"pods", "All"}}}}}}}};
   view_ = ParseJobObject(client_.Patch(kTrainingJobs, kJob.key, PatchType::kMerge, patch).value());
-  ASSERT_TRUE(bodies.Work(view_, Objects()).ok());
+  ASSERT_TRUE(reconcilers.Work(view_, Objects()).ok());
   EXPECT_FALSE(EndedPodIsLeft());
 }
 
@@ -263,7 +263,7 @@ TEST_F(JobPolicyTest, AJobThatCannotStartReleasesItsPodsAndTriesAgainByItself) {
     WorkAfter(seconds(1));
   }
   EXPECT_THAT(Deleted(), Each(true));
-  EXPECT_FALSE(body_->done());
+  EXPECT_FALSE(reconciler_->done());
   const Json job = client_.Get(kTrainingJobs, kJob.key).value();
   EXPECT_EQ(job["status"]["phase"], "Pending");
   EXPECT_THAT(Message(), HasSubstr("the job could not start: data-server-0 and 2 others"));

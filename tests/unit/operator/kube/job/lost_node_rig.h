@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "operator/core/state/messages.h"
-#include "tests/unit/operator/kube/job/job_body_rig.h"
+#include "tests/unit/operator/kube/job/job_reconciler_rig.h"
 
 namespace adamant::kube {
 
 /// Each server on a node of its own, the others on a third; the servers have nothing yet.
-class LostNodeRig : public JobBodyRig {
+class LostNodeRig : public JobReconcilerRig {
  protected:
   static inline const Json kSpec = Json::parse(R"({
     "distribution": {"workers": 1, "parameterServers": {"count": 2, "copies": 1, "buckets": 2}},
@@ -45,7 +45,7 @@ class LostNodeRig : public JobBodyRig {
     return names;
   }
 
-  void Join(controller::ConnectionId connection, controller::MemberId id) {
+  void Join(controller::ConnectionId connection, controller::SlotId id) {
     controller::Join join;
     join.id = id;
     join.uid = "process " + std::to_string(connection);
@@ -69,8 +69,9 @@ class LostNodeRig : public JobBodyRig {
     const auto& buckets = views.back().second.buckets;
     ASSERT_EQ(buckets.size(), 2u);
     for (std::uint32_t i = 0; i < 2; ++i) {
-      control_.Tell(buckets[i].primary.slot + 2,
-                    controller::BucketsReady{{{.bucket = i, .epoch = buckets[i].epoch}}});
+      control_.Tell(
+          buckets[i].primary.slot + 2,
+          controller::BucketsReady{{{.bucket = i, .configuration_version = buckets[i].version}}});
     }
     Work();
   }

@@ -4,12 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/unit/operator/kube/job/job_body_rig.h"
+#include "tests/unit/operator/kube/job/job_reconciler_rig.h"
 
 namespace adamant::kube {
 namespace {
 
-class OldDefaultsTest : public JobBodyRig {
+class OldDefaultsTest : public JobReconcilerRig {
  protected:
   /// The job's state is as an operator has left it that had one copy by default.
   void ForgetDefaults() {

@@ -7,13 +7,13 @@
 #include <string>
 
 #include "operator/kube/pods/coscheduling_group.h"
-#include "tests/unit/operator/kube/job/job_body_rig.h"
+#include "tests/unit/operator/kube/job/job_reconciler_rig.h"
 
 // What jobs left behind that do not exist any more, and that no new job's name brings to light.
 namespace adamant::kube {
 namespace {
 
-class OrphanSweepTest : public JobBodyRig {
+class OrphanSweepTest : public JobReconcilerRig {
  protected:
   /// An object of a job named `job`, of that UID.
   void Make(const Resource& resource,

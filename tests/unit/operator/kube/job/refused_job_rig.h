@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/operator/kube/job/job_body_rig.h"
+#include "tests/unit/operator/kube/job/job_reconciler_rig.h"
 
 namespace adamant::kube {
 
@@ -22,7 +22,7 @@ struct Refusal {
 };
 
 /// A job of which the API refuses some requests.
-class RefusedJobTest : public JobBodyRig {
+class RefusedJobTest : public JobReconcilerRig {
  protected:
   void LeadTwoServers() {
     Lead({{"distribution",

@@ -1,4 +1,4 @@
-// An API that takes its time: the body goes on meanwhile with what need not be stored first.
+// An API that takes its time: the reconciler goes on meanwhile with what need not be stored first.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,19 +9,19 @@
 #include <vector>
 
 #include "operator/core/state/messages.h"
-#include "tests/unit/operator/kube/job/job_body_rig.h"
+#include "tests/unit/operator/kube/job/job_reconciler_rig.h"
 
 namespace adamant::kube {
 namespace {
 
-using controller::MemberId;
 using controller::Role;
+using controller::SlotId;
 using testing::AllOf;
 using testing::Contains;
 using testing::Each;
 using testing::SizeIs;
 
-class SlowApiTest : public JobBodyRig {
+class SlowApiTest : public JobReconcilerRig {
  protected:
   /// Each request whose target has this in it takes so long that `event` happens on the way.
   void Delay(const std::string& target, std::function<void()> event) {
@@ -45,7 +45,7 @@ class SlowApiTest : public JobBodyRig {
 
   void JoinAsStray() {
     controller::Join join;
-    join.id = MemberId{Role::kWorker, 99};
+    join.id = SlotId{Role::kWorker, 99};
     control_.Tell(++strays_, join);
   }
 

@@ -94,7 +94,7 @@ TEST_F(UnansweredJobTest, AnApiThatWasAwayHasHungNothing) {
   Hang([](const HttpRequest& /*request*/) { return true; });
   for (int i = 0; i < 5; ++i) {
     clock_.Advance(seconds(1));
-    body_->Work(view_, objects).IgnoreError();
+    reconciler_->Work(view_, objects).IgnoreError();
   }
   server_.SetFaults(nullptr);
   WorkForTenSeconds();

@@ -14,14 +14,14 @@
 #include <vector>
 
 #include "operator/kube/pods/pod_object.h"
-#include "tests/unit/operator/kube/job/job_body_rig.h"
+#include "tests/unit/operator/kube/job/job_reconciler_rig.h"
 
 // What Kueue is told of a job's pods, as tried with Kueue itself (docs/operations.md).
 namespace adamant::kube {
 namespace {
 
-using controller::MemberId;
 using controller::Role;
+using controller::SlotId;
 using controller::StartProcess;
 using std::chrono::seconds;
 using testing::Contains;
@@ -30,7 +30,7 @@ using testing::Not;
 constexpr char kFinalizer[] = "kueue.x-k8s.io/managed";
 const Json kQueue = {{"scheduling", {{"kueueQueue", "research"}}}};
 
-Json PodOf(const MemberId& id, const PodGroup& group) {
+Json PodOf(const SlotId& id, const PodGroup& group) {
   const Json spec = {{"distribution", {{"workers", 4}, {"parameterServers", {{"count", 3}}}}},
                      {"pods", kQueue}};
   const StartProcess process{.id = id, .generation = 1};
@@ -91,12 +91,12 @@ TEST(GangTest, AGroupIsWhatItsPodsSay) {
       GroupOf("new", {view("new", 0, 143), view("new", 1, 0), view("old", 2, 0)});
   EXPECT_EQ(group.name, "new");
   EXPECT_EQ(group.pods, 8);
-  EXPECT_EQ(group.done, (std::set<MemberId>{{Role::kWorker, 1}}));
+  EXPECT_EQ(group.done, (std::set<SlotId>{{Role::kWorker, 1}}));
   EXPECT_EQ(GroupOf("none", {view("new", 0, 0)}).pods, 0);
 }
 
 /// A job whose pods Kueue holds, as its webhook does.
-class GangOfJobTest : public JobBodyRig {
+class GangOfJobTest : public JobReconcilerRig {
  protected:
   static constexpr char kLost[] = "mnist-parameter-server-0-1";
 

@@ -7,15 +7,15 @@
 #include <utility>
 #include <vector>
 
-#include "tests/unit/operator/kube/job/job_body_rig.h"
+#include "tests/unit/operator/kube/job/job_reconciler_rig.h"
 
 namespace adamant::kube {
 namespace {
 
-using controller::MemberId;
 using controller::Role;
+using controller::SlotId;
 
-constexpr MemberId kWorker{Role::kWorker, 0};
+constexpr SlotId kWorker{Role::kWorker, 0};
 
 std::shared_ptr<const PodView> Pod(std::uint64_t generation, std::vector<std::string> addresses) {
   auto view = std::make_shared<PodView>();
@@ -87,7 +87,7 @@ TEST(MemberAddressesTest, ThePodOfAUidIsComparedWhenItIsSeen) {
   EXPECT_EQ(strangers[0].connection, 5u);
 }
 
-class StrangerTest : public JobBodyRig {};
+class StrangerTest : public JobReconcilerRig {};
 
 TEST_F(StrangerTest, AProcessThatIsNotInThePodOfItsSlotIsTurnedAway) {
   Lead(Json::object());

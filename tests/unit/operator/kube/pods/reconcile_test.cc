@@ -14,7 +14,6 @@ namespace {
 using controller::DataServerProgress;
 using controller::Harness;
 using controller::Heartbeat;
-using controller::Holder;
 using controller::JobSettings;
 using controller::kData0;
 using controller::kData1;
@@ -28,6 +27,7 @@ using controller::Phase;
 using controller::Pick;
 using controller::ProcessExited;
 using controller::Sent;
+using controller::ServerId;
 using controller::SmallJob;
 using controller::StartProcess;
 using controller::Welcome;
@@ -71,7 +71,7 @@ TEST(ReconcileTest, WhatIsNotWantedIsRemovedOnce) {
 }
 
 TEST(ReconcileTest, APodThatIsShutOutOfTheNodeOfItsVolumeIsGivenUpAfterAWhile) {
-  const NodePatience patience{.cordoned = seconds(60)};
+  const NodeTimeouts patience{.cordoned = seconds(60)};
   ObservedPod pod = Pod(kFirstOfSlot, ObservedPod::State::kPending);
   pod.shut_out = seconds(45);
   PodPlan plan = Reconcile(std::vector{kFirstOfSlot}, std::vector{pod}, patience);
@@ -132,7 +132,7 @@ TEST(ReconcileTest, ADeletedObjectIsNoProofOfDeath) {
   EXPECT_THAT(plan.create, IsEmpty());
 }
 
-constexpr NodePatience kPatience{.unreachable = seconds(20), .force_delete = seconds(30)};
+constexpr NodeTimeouts kTimeout{.unreachable = seconds(20), .force_delete = seconds(30)};
 
 ObservedPod OnLostNode(std::chrono::milliseconds away) {
   ObservedPod pod = Pod(kFirstOfSlot, ObservedPod::State::kRunning);
@@ -143,7 +143,7 @@ ObservedPod OnLostNode(std::chrono::milliseconds away) {
 TEST(ReconcileLostNodeTest, UntilItsTimeIsOverNothingHappensButThatItIsLookedAtAgain) {
   for (const auto away : {seconds(0), seconds(19)}) {
     const PodPlan plan =
-        Reconcile(std::vector{kFirstOfSlot}, std::vector{OnLostNode(away)}, kPatience);
+        Reconcile(std::vector{kFirstOfSlot}, std::vector{OnLostNode(away)}, kTimeout);
     EXPECT_THAT(plan.create, IsEmpty());
     EXPECT_THAT(plan.remove, IsEmpty());
     EXPECT_THAT(plan.exited, IsEmpty());
@@ -153,7 +153,7 @@ TEST(ReconcileLostNodeTest, UntilItsTimeIsOverNothingHappensButThatItIsLookedAtA
 
 TEST(ReconcileLostNodeTest, ThenTheProcessIsGivenUpWithoutProofAndThePodGoesWhenTheNodeIsBack) {
   ObservedPod pod = OnLostNode(seconds(20));
-  const PodPlan plan = Reconcile(std::vector{kFirstOfSlot}, std::vector{pod}, kPatience);
+  const PodPlan plan = Reconcile(std::vector{kFirstOfSlot}, std::vector{pod}, kTimeout);
   ASSERT_THAT(plan.exited, SizeIs(1));
   EXPECT_EQ(plan.exited[0].generation, 1u);
   EXPECT_EQ(plan.exited[0].how, "is given up: its node has been away for 20 s");
@@ -162,13 +162,13 @@ TEST(ReconcileLostNodeTest, ThenTheProcessIsGivenUpWithoutProofAndThePodGoesWhen
   EXPECT_THAT(plan.remove, ElementsAre(Removal(pod)));
   EXPECT_EQ(plan.again_in, seconds(30));
   pod.deleting = true;
-  EXPECT_THAT(Reconcile(std::vector{kSecondOfSlot}, std::vector{pod}, kPatience).remove, IsEmpty());
+  EXPECT_THAT(Reconcile(std::vector{kSecondOfSlot}, std::vector{pod}, kTimeout).remove, IsEmpty());
 }
 
 TEST(ReconcileLostNodeTest, AfterTheSecondTimeThePodIsDeletedByForceThoughItsDeletionWasAskedFor) {
   ObservedPod pod = OnLostNode(seconds(50));
   pod.deleting = true;
-  const PodPlan plan = Reconcile(std::vector{kSecondOfSlot}, std::vector{pod}, kPatience);
+  const PodPlan plan = Reconcile(std::vector{kSecondOfSlot}, std::vector{pod}, kTimeout);
   EXPECT_THAT(plan.remove, ElementsAre(Removal(pod, true)));
   EXPECT_THAT(plan.create, ElementsAre(kSecondOfSlot));
   EXPECT_EQ(plan.again_in, std::nullopt);
@@ -176,7 +176,7 @@ TEST(ReconcileLostNodeTest, AfterTheSecondTimeThePodIsDeletedByForceThoughItsDel
 
 TEST(ReconcileLostNodeTest, WithoutASecondTimeItIsDeletedByForceAtOnce) {
   const ObservedPod pod = OnLostNode(seconds(20));
-  const NodePatience patience{.unreachable = seconds(20), .force_delete = seconds(0)};
+  const NodeTimeouts patience{.unreachable = seconds(20), .force_delete = seconds(0)};
   const PodPlan plan = Reconcile(std::vector{kFirstOfSlot}, std::vector{pod}, patience);
   EXPECT_THAT(plan.remove, ElementsAre(Removal(pod, true)));
   EXPECT_THAT(plan.exited, SizeIs(1));
@@ -185,7 +185,7 @@ TEST(ReconcileLostNodeTest, WithoutASecondTimeItIsDeletedByForceAtOnce) {
 TEST(ReconcileLostNodeTest, ANodeThatIsOutOfServiceProvesTheDeathsOfItsProcesses) {
   ObservedPod pod = Pod(kFirstOfSlot, ObservedPod::State::kRunning);  // its node need not be away
   pod.node_out_of_service = true;
-  const PodPlan plan = Reconcile(std::vector{kFirstOfSlot}, std::vector{pod}, kPatience);
+  const PodPlan plan = Reconcile(std::vector{kFirstOfSlot}, std::vector{pod}, kTimeout);
   ASSERT_THAT(plan.exited, SizeIs(1));
   EXPECT_TRUE(plan.exited[0].proved);
   EXPECT_EQ(plan.exited[0].cause, LossCause::kNodeLost);
@@ -195,7 +195,7 @@ TEST(ReconcileLostNodeTest, ANodeThatIsOutOfServiceProvesTheDeathsOfItsProcesses
 TEST(ReconcileLostNodeTest, APodThatHasEndedBeforeKeepsItsOwnEnd) {
   ObservedPod pod = Pod(kFirstOfSlot, ObservedPod::State::kEnded);
   pod.node_away = seconds(100);
-  const PodPlan plan = Reconcile({}, std::vector{pod}, kPatience);
+  const PodPlan plan = Reconcile({}, std::vector{pod}, kTimeout);
   ASSERT_THAT(plan.exited, SizeIs(1));
   EXPECT_EQ(plan.exited[0].cause, LossCause::kExit);
   EXPECT_TRUE(plan.exited[0].proved);
@@ -317,7 +317,7 @@ TEST(UncountedTest, WhatIsOnlyGivenUpIsNotTakenForDead) {
   job.Handle(ProcessExited{.id = kServer0, .generation = 1, .how = "is lost", .proved = false});
   EXPECT_THAT(job.state().dead, IsEmpty());
   job.Handle(ProcessExited{.id = kServer1, .generation = 1, .how = "was killed"});
-  EXPECT_THAT(job.state().dead, ElementsAre(Holder{1, 1}));
+  EXPECT_THAT(job.state().dead, ElementsAre(ServerId{1, 1}));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr controller::MemberId kWorker{controller::Role::kWorker, 0};
+constexpr controller::SlotId kWorker{controller::Role::kWorker, 0};
 
 std::shared_ptr<const PodView> PodOn(std::uint64_t generation, const std::string& node) {
   PodView view;

@@ -25,7 +25,7 @@ v1::ShardMap SomeMap() {
   map.set_term(7);
   map.set_first(0);
   map.set_count(2);
-  v1::Bucket& bucket = *map.add_buckets();
+  v1::Configuration& bucket = *map.add_buckets();
   bucket.set_epoch(3);
   bucket.set_generation(1);
   bucket.mutable_primary()->set_incarnation(4);

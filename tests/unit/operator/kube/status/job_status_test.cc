@@ -197,7 +197,7 @@ TEST(JobStatusTest, RolesCountTheirMembersAndPods) {
   using State = ObservedPod::State;
   JobReport report = Report(Phase::kRunning);
   PodViews pods;
-  const auto add = [&](controller::MemberId id, const char* member, State state) {
+  const auto add = [&](controller::SlotId id, const char* member, State state) {
     JobReport::MemberReport& reported = report.members.emplace_back();
     reported.id = id;
     reported.state = member;

@@ -26,9 +26,7 @@ class EpochFilesTest : public testing::Test {
     std::ofstream(folder_ / name, std::ios::binary) << bytes;
   }
 
-  void WriteResult(const std::string& digits,
-                   std::uint64_t epoch,
-                   std::uint64_t attempt = 1) const {
+  void WriteResult(const std::string& digits, DataEpoch epoch, std::uint64_t attempt = 1) const {
     Write(kEpochEntryPrefix + digits,
           Encode(controller::EpochResult{.epoch = epoch, .attempt = attempt}));
   }
@@ -38,7 +36,7 @@ class EpochFilesTest : public testing::Test {
       (std::string("epoch_files_") + testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
-auto Epoch(std::uint64_t epoch) { return testing::Field(&controller::EpochResult::epoch, epoch); }
+auto Epoch(DataEpoch epoch) { return testing::Field(&controller::EpochResult::epoch, epoch); }
 
 TEST_F(EpochFilesTest, ResultsComeInTheOrderOfTheirEpochs) {
   WriteResult("00000000000000000010", 10);

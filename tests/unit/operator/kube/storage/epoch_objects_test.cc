@@ -18,7 +18,7 @@ using testing::SizeIs;
 const ObjectKey kFirst{"team", "mnist-epochs-0"};
 
 /// With as many numbers as a result can have.
-std::string LargestRow(std::uint64_t epoch, std::uint64_t attempt = 1) {
+std::string LargestRow(DataEpoch epoch, std::uint64_t attempt = 1) {
   EpochResult row{.epoch = epoch, .attempt = attempt};
   row.staleness_counts.assign(controller::kStalenessBins, UINT64_MAX);
   row.batches_of_others.assign(controller::kStalenessBins, UINT64_MAX);
@@ -28,7 +28,7 @@ std::string LargestRow(std::uint64_t epoch, std::uint64_t attempt = 1) {
 class EpochObjectsTest : public StateStoreRig {
  protected:
   /// Ends an epoch: its result, and the state in which the next one is open.
-  static Entries Ended(std::uint64_t epoch, const std::string& row, std::uint64_t term = 1) {
+  static Entries Ended(DataEpoch epoch, const std::string& row, std::uint64_t term = 1) {
     JobState state = StateWith(term, 1);
     state.epoch = epoch + 1;
     return {Row(epoch, row), {controller::kStateKey, Encode(state)}};
@@ -36,7 +36,7 @@ class EpochObjectsTest : public StateStoreRig {
 
   /// Stores results "1", "2", ….
   static void Store(KubeStateStore& store, std::uint64_t first, std::uint64_t last) {
-    for (std::uint64_t epoch = first; epoch <= last; ++epoch) {
+    for (DataEpoch epoch = first; epoch <= last; ++epoch) {
       ASSERT_TRUE(store.CompareAndSwap(epoch - 1, Ended(epoch, std::to_string(epoch))).ok())
           << epoch;
     }
@@ -44,19 +44,19 @@ class EpochObjectsTest : public StateStoreRig {
 
   static Rows RowsUpTo(std::uint64_t last) {
     Rows rows;
-    for (std::uint64_t epoch = 1; epoch <= last; ++epoch) {
+    for (DataEpoch epoch = 1; epoch <= last; ++epoch) {
       rows[epoch] = std::to_string(epoch);
     }
     return rows;
   }
 
-  static std::string KeyOfRow(std::uint64_t epoch, std::uint64_t attempt) {
+  static std::string KeyOfRow(DataEpoch epoch, std::uint64_t attempt) {
     const std::string of_attempt = attempt > 1 ? "." + std::to_string(attempt) : "";
     return controller::kResultPrefix + std::to_string(epoch) + of_attempt;
   }
 
   /// Ends an epoch of an attempt.
-  static Entries Ended(std::uint64_t epoch, std::uint64_t attempt, const std::string& row) {
+  static Entries Ended(DataEpoch epoch, std::uint64_t attempt, const std::string& row) {
     JobState state = StateWith(1, 1);
     state.epoch = epoch + 1;
     return {{KeyOfRow(epoch, attempt), row}, {controller::kStateKey, Encode(state)}};
@@ -82,7 +82,7 @@ class EpochObjectsTest : public StateStoreRig {
 TEST_F(EpochObjectsTest, TenThousandEpochsAreStoredInObjectsThatTheApiTakes) {
   KubeStateStore store = NewStore("a");
   std::uint64_t version = 0;
-  for (std::uint64_t epoch = 1; epoch <= 10'000; epoch += 100) {
+  for (DataEpoch epoch = 1; epoch <= 10'000; epoch += 100) {
     Entries entries;
     for (std::uint64_t i = epoch; i < epoch + 100; ++i) {
       entries.push_back(Row(i, LargestRow(i)));
@@ -144,7 +144,7 @@ TEST_F(EpochObjectsTest, OfManyAttemptsTheOldestResultsGoBeforeTheObjectGetsTooL
   std::uint64_t version = 0;
   for (std::uint64_t attempt = 1; attempt <= kAttempts; ++attempt) {
     Entries entries;
-    for (std::uint64_t epoch = 1; epoch <= kEpochsOfAnObject; ++epoch) {
+    for (DataEpoch epoch = 1; epoch <= kEpochsOfAnObject; ++epoch) {
       entries.push_back({KeyOfRow(epoch, attempt), LargestRow(epoch, attempt)});
     }
     ASSERT_TRUE(store.CompareAndSwap(version++, entries).ok());
@@ -187,7 +187,7 @@ TEST_F(EpochObjectsTest, ANewEpochTakesTwoRequests) {
 TEST_F(EpochObjectsTest, ResultsOfManyEpochsAtOnceGoWhereTheyBelong) {
   KubeStateStore store = NewStore("a");
   Entries entries;
-  for (std::uint64_t epoch = 1; epoch <= 1'000; ++epoch) {
+  for (DataEpoch epoch = 1; epoch <= 1'000; ++epoch) {
     entries.push_back(Row(epoch, std::to_string(epoch)));
   }
   ASSERT_TRUE(store.CompareAndSwap(0, entries).ok());
@@ -318,7 +318,7 @@ class EpochObjectsFaults : public EpochObjectsTest,
     JobState state = StateWith(1, 1);
     state.epoch = 502;
     Entries entries{{controller::kStateKey, Encode(state)}};
-    for (std::uint64_t epoch = 249; epoch <= 501; ++epoch) {
+    for (DataEpoch epoch = 249; epoch <= 501; ++epoch) {
       entries.push_back(Row(epoch, by));
     }
     return entries;
@@ -326,7 +326,7 @@ class EpochObjectsFaults : public EpochObjectsTest,
 
   static Rows Expected(const std::string& by) {
     Rows rows = RowsUpTo(248);
-    for (std::uint64_t epoch = 249; epoch <= 501; ++epoch) {
+    for (DataEpoch epoch = 249; epoch <= 501; ++epoch) {
       rows[epoch] = by;
     }
     return rows;
@@ -370,7 +370,7 @@ TEST_P(EpochObjectsFaults, WhicheverWriteFailsTheNextControllersResultsCount) {
     const auto loaded = next.Load();
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     std::uint64_t version = loaded->version;
-    for (std::uint64_t epoch = 249; epoch <= 501; ++epoch) {
+    for (DataEpoch epoch = 249; epoch <= 501; ++epoch) {
       ASSERT_TRUE(next.CompareAndSwap(version++, Ended(epoch, "next", 2)).ok()) << epoch;
     }
     EXPECT_EQ(StoredRows(), Expected("next")) << write;

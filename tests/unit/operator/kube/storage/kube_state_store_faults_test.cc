@@ -30,9 +30,9 @@ class KubeStateStoreFaults : public StateStoreRig,
   static void ExpectRecordsOfEpochs1And2(const JobState& state) {
     ASSERT_EQ(state.buckets.size(), 130u);
     for (std::size_t i = 0; i < 130; ++i) {
-      const std::uint64_t epoch = state.buckets[i].epoch;
-      EXPECT_TRUE(epoch == 1 || epoch == 2);
-      EXPECT_EQ(state.buckets[i], StateWith(1, 130, epoch).buckets[i]);
+      const ConfigurationVersion version = state.buckets[i].version;
+      EXPECT_TRUE(version == 1 || version == 2);
+      EXPECT_EQ(state.buckets[i], StateWith(1, 130, version).buckets[i]);
     }
   }
 };

@@ -61,7 +61,7 @@ TEST_F(KubeStateStoreTest, OnlyShardMapsThatChangedAreWritten) {
   state.message = "another";
   ASSERT_TRUE(store.CompareAndSwap(1, Stored(state)).ok());
   EXPECT_EQ(MapVersions(), before);
-  state.buckets[64].epoch = 9;
+  state.buckets[64].version = 9;
   ASSERT_TRUE(store.CompareAndSwap(2, Stored(state)).ok());
   const auto after = MapVersions();
   EXPECT_EQ(after[0], before[0]);
@@ -91,7 +91,7 @@ TEST_F(KubeStateStoreTest, AnOlderControllersNextWriteIsRefused) {
     ASSERT_TRUE(next.Load().ok());
     ASSERT_TRUE(next.CompareAndSwap(1, Stored(StateWith(2, 130))).ok());
     if (bucket < 130) {
-      state.buckets[bucket].epoch = 9;
+      state.buckets[bucket].version = 9;
     }
     EXPECT_EQ(old.CompareAndSwap(1, Stored(state)).code(), absl::StatusCode::kAborted);
     EXPECT_EQ(StateIn(*NewStore("c", job).Load()), StateWith(2, 130));

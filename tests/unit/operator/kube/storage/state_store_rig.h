@@ -15,6 +15,7 @@
 #include "operator/kube/storage/kube_state_store.h"
 #include "operator/kube_client/api/client.h"
 #include "operator/kube_client/base/base64.h"
+#include "services/common/base/ids.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/kube/fake_sleeper.h"
 #include "tests/fakes/kube/memory_api_server.h"
@@ -22,16 +23,16 @@
 
 namespace adamant::kube {
 
-/// A state whose records all have this epoch.
+/// A state whose configurations all have this version.
 inline controller::JobState StateWith(std::uint64_t term,
                                       std::size_t buckets,
-                                      std::uint64_t epoch = 1) {
+                                      ConfigurationVersion version = 1) {
   controller::JobState state;
   state.job_uid = 42;
   state.term = term;
   for (std::size_t i = 0; i < buckets; ++i) {
-    const controller::Holder holder{.slot = static_cast<std::uint32_t>(i % 3), .incarnation = 1};
-    state.buckets.push_back({.epoch = epoch, .primary = holder, .members = {holder}});
+    const controller::ServerId server{.slot = static_cast<std::uint32_t>(i % 3), .incarnation = 1};
+    state.buckets.push_back({.version = version, .primary = server, .replicas = {server}});
     state.histories.push_back({.updates = i});
   }
   return state;
@@ -85,7 +86,7 @@ class StateStoreRig : public testing::Test {
 
   using Rows = std::map<std::uint64_t, std::string>;  // by epoch
 
-  static controller::Persist::Entry Row(std::uint64_t epoch, const std::string& bytes) {
+  static controller::Persist::Entry Row(DataEpoch epoch, const std::string& bytes) {
     return {controller::kResultPrefix + std::to_string(epoch), bytes};
   }
 

@@ -7,17 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/operator/kube/job/job_body_rig.h"
+#include "tests/unit/operator/kube/job/job_reconciler_rig.h"
 
 namespace adamant::kube {
 namespace {
 
-using controller::MemberId;
 using controller::Role;
+using controller::SlotId;
 using testing::ElementsAre;
 using testing::SizeIs;
 
-class StateWritesTest : public JobBodyRig {
+class StateWritesTest : public JobReconcilerRig {
  protected:
   void SetUp() override {
     Lead(Json::object());
@@ -29,7 +29,7 @@ class StateWritesTest : public JobBodyRig {
     });
   }
 
-  void Join(controller::ConnectionId connection, MemberId id) {
+  void Join(controller::ConnectionId connection, SlotId id) {
     controller::Join join;
     join.id = id;
     join.uid = "process " + std::to_string(connection);

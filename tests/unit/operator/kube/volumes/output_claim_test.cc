@@ -8,7 +8,7 @@
 #include <string>
 
 #include "operator/kube/api/custom_resources.h"
-#include "tests/unit/operator/kube/job/job_body_rig.h"
+#include "tests/unit/operator/kube/job/job_reconciler_rig.h"
 
 // A model's way out, before it is trained.
 namespace adamant::kube {
@@ -26,7 +26,7 @@ constexpr Resource kStorageClasses{"storage.k8s.io", "v1", "storageclasses", "St
 
 constexpr char kTrial[] = "mnist-export-check";
 
-class OutputClaimTest : public JobBodyRig {
+class OutputClaimTest : public JobReconcilerRig {
  protected:
   void MakeClaim(const std::string& phase, const std::string& storage_class = "") {
     Json claim = {{"metadata", {{"namespace", kJob.key.ns}, {"name", "out"}}}};

@@ -18,7 +18,7 @@ namespace {
 using controller::EpochResult;
 using testing::HasSubstr;
 
-EpochResult Result(std::uint64_t epoch) {
+EpochResult Result(DataEpoch epoch) {
   EpochResult result;
   result.epoch = epoch;
   result.snapshot = epoch + 1;
@@ -145,7 +145,7 @@ TEST(JsonTest, WhatIsNotKnownOfAJobIsNull) {
 
 TEST(JsonTest, LinesAreObjectsAlsoWithStrangeText) {
   const controller::Note note{.kind = controller::Note::Kind::kFailure,
-                              .member = controller::MemberId{controller::Role::kWorker, 2},
+                              .member = controller::SlotId{controller::Role::kWorker, 2},
                               .epoch = 0,
                               .text = "a \"quote\"\n and \xff"};
   const std::string line = NoteJson("now", note);
@@ -198,7 +198,7 @@ TEST(LearningCurveTest, OnePointIsACircle) {
 
 TEST(LearningCurveTest, StaysSmallForManyEpochs) {
   std::vector<EpochResult> results;
-  for (std::uint64_t epoch = 1; epoch <= 100'000; ++epoch) {
+  for (DataEpoch epoch = 1; epoch <= 100'000; ++epoch) {
     results.push_back(Result(epoch));
   }
   EXPECT_LT(DrawLearningCurve("long", results).size(), 100'000u);

@@ -23,7 +23,7 @@ namespace {
 using controller::EpochResult;
 using testing::HasSubstr;
 
-EpochResult Result(std::uint64_t epoch) {
+EpochResult Result(DataEpoch epoch) {
   return {.epoch = epoch, .counted = 1000, .seconds = 2, .validated = 100, .top1 = 0.9};
 }
 
@@ -42,7 +42,7 @@ class RecorderTest : public testing::Test {
   // What metrics.csv should be after these epochs.
   static std::string Csv(const std::vector<std::uint64_t>& epochs) {
     std::string csv = MetricsCsvHeader();
-    for (const std::uint64_t epoch : epochs) {
+    for (const DataEpoch epoch : epochs) {
       csv += MetricsCsvRow(Result(epoch));
     }
     return csv;
@@ -194,7 +194,7 @@ TEST_F(RecorderTest, RowsThatAreNeverTrainedAgainStayAndAreNoAlarmOnceTheJobHasG
   {
     auto recorder = Recorder::Open(paths_, "job", {});
     ASSERT_TRUE(recorder.ok()) << recorder.status();
-    for (const std::uint64_t epoch : {1, 2, 3, 4}) {
+    for (const DataEpoch epoch : {1, 2, 3, 4}) {
       EXPECT_TRUE(recorder->Epoch(Result(epoch)).ok());
     }
   }
@@ -206,7 +206,7 @@ TEST_F(RecorderTest, RowsThatAreNeverTrainedAgainStayAndAreNoAlarmOnceTheJobHasG
     ASSERT_TRUE(recorder.ok()) << recorder.status();
     EXPECT_EQ(recorder->TakeAlarm(), "");
     const std::string csv = ReadFile(paths_.metrics(), 10'000).value();
-    for (const std::uint64_t epoch : {1, 2, 3, 4}) {
+    for (const DataEpoch epoch : {1, 2, 3, 4}) {
       EXPECT_THAT(csv, HasSubstr(MetricsCsvRow(Result(epoch))));
     }
   }

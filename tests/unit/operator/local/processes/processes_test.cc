@@ -17,11 +17,11 @@
 namespace adamant::local {
 namespace {
 
-using controller::MemberId;
 using controller::ProcessExited;
 using controller::Role;
+using controller::SlotId;
 
-constexpr MemberId kWorker{Role::kWorker, 0};
+constexpr SlotId kWorker{Role::kWorker, 0};
 
 class ProcessesTest : public testing::Test {
  protected:

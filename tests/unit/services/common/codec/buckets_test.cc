@@ -18,25 +18,25 @@ Value ThereAndBack(const Value& value) {
 }
 
 TEST(BucketsCodecTest, ARecordComesBackAsItWas) {
-  const protocol::Bucket bucket{.epoch = 5,
-                                .generation = 2,
-                                .primary = {.slot = 1, .incarnation = 7},
-                                .members = {{.slot = 1, .incarnation = 7}, {.slot = 2}},
-                                .created = true,
-                                .learner = protocol::Holder{.slot = 4, .incarnation = 4},
-                                .leaver = protocol::Holder{.slot = 2},
-                                .heir = protocol::Holder{.slot = 1, .incarnation = 7},
-                                .restored_snapshot = 9};
-  EXPECT_EQ(ThereAndBack<v1::Bucket>(bucket), bucket);
-  EXPECT_EQ(ThereAndBack<v1::Bucket>(protocol::Bucket{}), protocol::Bucket{});
+  const protocol::Configuration bucket{.version = 5,
+                                       .generation = 2,
+                                       .primary = {.slot = 1, .incarnation = 7},
+                                       .replicas = {{.slot = 1, .incarnation = 7}, {.slot = 2}},
+                                       .created = true,
+                                       .learner = protocol::ServerId{.slot = 4, .incarnation = 4},
+                                       .departing = protocol::ServerId{.slot = 2},
+                                       .successor = protocol::ServerId{.slot = 1, .incarnation = 7},
+                                       .restored_snapshot = 9};
+  EXPECT_EQ(ThereAndBack<v1::Configuration>(bucket), bucket);
+  EXPECT_EQ(ThereAndBack<v1::Configuration>(protocol::Configuration{}), protocol::Configuration{});
 }
 
 TEST(BucketsCodecTest, AProposalComesBackAsItWas) {
-  for (const auto kind : {protocol::Proposal::Kind::kTakeOver,
+  for (const auto kind : {protocol::Proposal::Kind::kPromote,
                           protocol::Proposal::Kind::kDrop,
                           protocol::Proposal::Kind::kAdd}) {
     const protocol::Proposal proposal{.bucket = 3,
-                                      .epoch = 4,
+                                      .configuration_version = 4,
                                       .kind = kind,
                                       .proposer = {.slot = 1, .incarnation = 2},
                                       .subject = {.slot = 5, .incarnation = 6},
@@ -54,7 +54,7 @@ TEST(BucketsCodecTest, WhatADiskHoldsComesBackAsItWas) {
                                                                            .updates = 4,
                                                                            .complete = true,
                                                                            .detail = "a shard",
-                                                                           .log_epoch = 5,
+                                                                           .log_version = 5,
                                                                            .log_lsn = 6}}});
   EXPECT_EQ(stored.previous_incarnation, 3u);
   ASSERT_EQ(stored.buckets.size(), 1u);
@@ -63,20 +63,24 @@ TEST(BucketsCodecTest, WhatADiskHoldsComesBackAsItWas) {
   EXPECT_EQ(stored.buckets[0].updates, 4u);
   EXPECT_TRUE(stored.buckets[0].complete);
   EXPECT_EQ(stored.buckets[0].detail, "a shard");
-  EXPECT_EQ(stored.buckets[0].log_epoch, 5u);
+  EXPECT_EQ(stored.buckets[0].log_version, 5u);
   EXPECT_EQ(stored.buckets[0].log_lsn, 6u);
 }
 
 TEST(BucketsCodecTest, ProgressComesBackAsItWas) {
-  const auto progress = ThereAndBack<v1::ParameterServerProgress>(protocol::ParameterServerProgress{
-      .updates_applied = 1,
-      .dirty_bytes = 2,
-      .oldest_unflushed_seconds = 0.5,
-      .flushes = 3,
-      .alarm = "disk full",
-      .damages = {"a: b", "c: d"},
-      .buckets = {
-          {.bucket = 4, .epoch = 5, .committed = 6, .lag = 7, .updates = 8, .serving = true}}});
+  const auto progress = ThereAndBack<v1::ParameterServerProgress>(
+      protocol::ParameterServerProgress{.updates_applied = 1,
+                                        .dirty_bytes = 2,
+                                        .oldest_unflushed_seconds = 0.5,
+                                        .flushes = 3,
+                                        .alarm = "disk full",
+                                        .damages = {"a: b", "c: d"},
+                                        .buckets = {{.bucket = 4,
+                                                     .configuration_version = 5,
+                                                     .committed = 6,
+                                                     .lag = 7,
+                                                     .updates = 8,
+                                                     .serving = true}}});
   EXPECT_EQ(progress.updates_applied, 1u);
   EXPECT_EQ(progress.dirty_bytes, 2u);
   EXPECT_EQ(progress.oldest_unflushed_seconds, 0.5);
@@ -85,7 +89,7 @@ TEST(BucketsCodecTest, ProgressComesBackAsItWas) {
   EXPECT_THAT(progress.damages, testing::ElementsAre("a: b", "c: d"));
   ASSERT_EQ(progress.buckets.size(), 1u);
   EXPECT_EQ(progress.buckets[0].bucket, 4u);
-  EXPECT_EQ(progress.buckets[0].epoch, 5u);
+  EXPECT_EQ(progress.buckets[0].configuration_version, 5u);
   EXPECT_EQ(progress.buckets[0].committed, 6u);
   EXPECT_EQ(progress.buckets[0].lag, 7u);
   EXPECT_EQ(progress.buckets[0].updates, 8u);
@@ -98,11 +102,11 @@ TEST(BucketsCodecTest, AnAgeThatIsNotFiniteIsReadAsNone) {
   EXPECT_EQ(ThereAndBack<v1::ParameterServerProgress>(progress).oldest_unflushed_seconds, 0);
 }
 
-TEST(BucketsCodecTest, AStateComesBackAsItWasWithTimesOnlyAfterATakeOver) {
+TEST(BucketsCodecTest, AStateComesBackAsItWasWithTimesOnlyAfterAPromotion) {
   const auto ready = ThereAndBack<v1::BucketsReady>(protocol::BucketsReady{
-      .buckets = {{.bucket = 1, .epoch = 2, .updates = 3},
+      .buckets = {{.bucket = 1, .configuration_version = 2, .updates = 3},
                   {.bucket = 4,
-                   .epoch = 5,
+                   .configuration_version = 5,
                    .lost = true,
                    .detail = "missing",
                    .failover = protocol::FailoverTimes{
@@ -123,7 +127,8 @@ TEST(BucketsCodecTest, ASnapshotComesBackAsItWas) {
       .snapshot = 1,
       .ok = true,
       .error = "none",
-      .buckets = {{.bucket = 2, .epoch = 3, .generation = 4, .updates = 5, .checksum = 6}},
+      .buckets =
+          {{.bucket = 2, .configuration_version = 3, .generation = 4, .updates = 5, .checksum = 6}},
       .disk_full = true});
   EXPECT_EQ(taken.snapshot, 1u);
   EXPECT_TRUE(taken.ok);
@@ -131,7 +136,7 @@ TEST(BucketsCodecTest, ASnapshotComesBackAsItWas) {
   EXPECT_TRUE(taken.disk_full);
   ASSERT_EQ(taken.buckets.size(), 1u);
   EXPECT_EQ(taken.buckets[0].bucket, 2u);
-  EXPECT_EQ(taken.buckets[0].epoch, 3u);
+  EXPECT_EQ(taken.buckets[0].configuration_version, 3u);
   EXPECT_EQ(taken.buckets[0].generation, 4u);
   EXPECT_EQ(taken.buckets[0].updates, 5u);
   EXPECT_EQ(taken.buckets[0].checksum, 6u);

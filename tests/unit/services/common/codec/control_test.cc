@@ -25,7 +25,7 @@ TEST(ControlCodecTest, AJoinKeepsItsFields) {
   join.set_generation(9);
   join.set_pod_uid("p");
   const auto decoded = std::get<protocol::Join>(*Decode(message));
-  EXPECT_EQ(decoded.id, (protocol::MemberId{protocol::Role::kParameterServer, 3}));
+  EXPECT_EQ(decoded.id, (protocol::SlotId{protocol::Role::kParameterServer, 3}));
   EXPECT_EQ(decoded.uid, "u");
   EXPECT_EQ(decoded.address, "a:1");
   EXPECT_EQ(decoded.metrics_address, "m:2");
@@ -172,10 +172,10 @@ TEST(ControlCodecTest, MembershipIsSentWhole) {
   protocol::Membership view;
   view.version = 4;
   view.members.push_back({.id = {protocol::Role::kWorker, 1}, .incarnation = 2, .address = "x"});
-  view.buckets.push_back({.epoch = 1,
+  view.buckets.push_back({.version = 1,
                           .generation = 1,
                           .primary = {2, 7},
-                          .members = {{2, 7}, {0, 1}},
+                          .replicas = {{2, 7}, {0, 1}},
                           .created = true});
   view.part_owner = {1, 0};
   const v1::Membership encoded = Encode(protocol::ControllerMessage(view)).membership();
@@ -202,7 +202,7 @@ TEST(ControlCodecTest, AProposalComesThroughAndAnUnknownKindDoesNot) {
   const auto& proposals = std::get<protocol::Proposals>(*decoded).proposals;
   ASSERT_EQ(proposals.size(), 1u);
   EXPECT_EQ(proposals[0].kind, protocol::Proposal::Kind::kAdd);
-  EXPECT_EQ(proposals[0].proposer, (protocol::Holder{1, 4}));
+  EXPECT_EQ(proposals[0].proposer, (protocol::ServerId{1, 4}));
   EXPECT_EQ(proposals[0].subject.slot, 2u);
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "services/common/base/rng.h"
-#include "tests/unit/services/data_server/core/dealer_harness.h"
+#include "tests/unit/services/data_server/core/scheduler_harness.h"
 
 namespace adamant::data_server {
 namespace {
@@ -20,12 +20,12 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 constexpr WorkerId kA{.slot = 0, .incarnation = 1};
-constexpr Clock::Duration kPatience = WorkDealerOptions{}.controller_patience;
+constexpr Clock::Duration kTimeout = BatchSchedulerOptions{}.controller_timeout;
 
 // One data server and one worker; an epoch has 4 batches.
 class AloneTest : public testing::Test {
  public:
-  static WorkDealerOptions Options() {
+  static BatchSchedulerOptions Options() {
     return {.batch_size = 10,
             .train_examples = 40,
             .validation_examples = 10,
@@ -39,9 +39,10 @@ class AloneTest : public testing::Test {
     h->Send(OpenEpoch{.epoch = 1});
   }
 
-  // The worker trains all that it is dealt, for as long as it is dealt anything.
+  // The worker trains all that it is dispatched, for as long as it is dispatched anything.
   void Train() {
-    for (auto batches = h->TakeDealtTo(kA); !batches.empty(); batches = h->TakeDealtTo(kA)) {
+    for (auto batches = h->TakeDispatchedTo(kA); !batches.empty();
+         batches = h->TakeDispatchedTo(kA)) {
       h->SendAcknowledge(kA, batches);
     }
   }
@@ -50,9 +51,9 @@ class AloneTest : public testing::Test {
   void Restart() {
     const FakeRecords records = h->records;
     const Clock::TimePoint now = h->now;
-    WorkDealerOptions options = Options();
+    BatchSchedulerOptions options = Options();
     options.incarnation = 2;
-    h = std::make_unique<DealerHarness>(options);
+    h = std::make_unique<SchedulerHarness>(options);
     h->records = records;
     h->now = now;
     h->Send(WorkView{.workers = {kA}, .part_owner = {0}});
@@ -69,20 +70,20 @@ class AloneTest : public testing::Test {
 
   void LoseController() {
     h->Send(ControllerAway{});
-    Pass(kPatience);
+    Pass(kTimeout);
   }
 
   void EvaluateAs(std::uint64_t correct) {
     h->Send(CloseEpoch{.epoch = 1});
     h->Send(Evaluate{.epoch = 1, .snapshot = 7});
-    h->TakeDealtTo(kA);
+    h->TakeDispatchedTo(kA);
     h->Send(
         Acknowledge{.worker = kA, .results = {{.lease = h->LeaseOf(kA, 0), .correct = correct}}});
   }
 
-  [[nodiscard]] std::uint64_t epoch() const { return h->dealer.progress().decided_epoch; }
+  [[nodiscard]] DataEpoch epoch() const { return h->scheduler.progress().decided_epoch; }
 
-  std::unique_ptr<DealerHarness> h = std::make_unique<DealerHarness>(Options());
+  std::unique_ptr<SchedulerHarness> h = std::make_unique<SchedulerHarness>(Options());
 };
 
 TEST_F(AloneTest, AnEndedEpochWaitsForTheControllerThatIsThere) {
@@ -95,27 +96,27 @@ TEST_F(AloneTest, AnEndedEpochWaitsForTheControllerThatIsThere) {
 TEST_F(AloneTest, AnEndedEpochIsFollowedWhenTheControllerHasBeenAwayForLong) {
   Train();
   h->Send(ControllerAway{});
-  EXPECT_EQ(h->dealer.NextWake(), h->now + kPatience);
-  Pass(kPatience - milliseconds(1));
+  EXPECT_EQ(h->scheduler.NextWake(), h->now + kTimeout);
+  Pass(kTimeout - milliseconds(1));
   EXPECT_EQ(epoch(), 1u);
   Pass(milliseconds(1));
   EXPECT_EQ(epoch(), 2u);
   EXPECT_THAT(h->Take<OpenedAlone>(), ElementsAre(testing::Field(&OpenedAlone::epoch, 2u)));
-  EXPECT_THAT(h->TakeDealtTo(kA), SizeIs(4));
-  EXPECT_THAT(h->dealer.progress().unattended,
+  EXPECT_THAT(h->TakeDispatchedTo(kA), SizeIs(4));
+  EXPECT_THAT(h->scheduler.progress().unattended,
               ElementsAre(UnattendedEpoch{.epoch = 1, .counted = 40}));
 }
 
 TEST_F(AloneTest, AnEpochThatEndsLaterIsFollowedAtOnceAndTheLastOneNever) {
   LoseController();
-  EXPECT_GT(h->dealer.NextWake(), h->now) << "no hot loop";
+  EXPECT_GT(h->scheduler.NextWake(), h->now) << "no hot loop";
   Train();
   EXPECT_EQ(epoch(), 4u);
   h->Wait(std::chrono::hours(1));
   EXPECT_EQ(epoch(), 4u);
   EXPECT_FALSE(h->records.Get(0)->closed) << "the last epoch is the controller's to close";
   EXPECT_EQ(h->records.Get(0)->job_examples(), 160u);
-  EXPECT_THAT(h->dealer.progress().unattended, SizeIs(3));
+  EXPECT_THAT(h->scheduler.progress().unattended, SizeIs(3));
 }
 
 TEST_F(AloneTest, AWorkerThatHearsTheControllerSpeaksForIt) {
@@ -126,29 +127,29 @@ TEST_F(AloneTest, AWorkerThatHearsTheControllerSpeaksForIt) {
     h->Send(KeepAlive{.worker = kA, .controller_heard = true});
   }
   EXPECT_EQ(epoch(), 1u);
-  Pass(kPatience);
+  Pass(kTimeout);
   EXPECT_EQ(epoch(), 2u);
 }
 
 TEST_F(AloneTest, AControllerThatIsBackInTimeDecides) {
   Train();
   h->Send(ControllerAway{});
-  h->Wait(kPatience / 2);
+  h->Wait(kTimeout / 2);
   h->Send(ControllerBack{});
-  h->Wait(kPatience);
+  h->Wait(kTimeout);
   EXPECT_EQ(epoch(), 1u);
 }
 
 TEST_F(AloneTest, ASlowControllerThatOpensTheSameEpochChangesNothing) {
   Train();
   LoseController();
-  const auto dealt = h->TakeDealtTo(kA);
-  h->SendAcknowledge(kA, {dealt[0]});
+  const auto dispatched = h->TakeDispatchedTo(kA);
+  h->SendAcknowledge(kA, {dispatched[0]});
   h->Send(ControllerBack{});
   h->Send(OpenEpoch{.epoch = 2});
-  EXPECT_EQ(h->dealer.progress().counted_examples, 10u);
-  EXPECT_THAT(h->dealer.progress().unattended, IsEmpty()) << "it knows of the one before";
-  h->SendAcknowledge(kA, {dealt[1], dealt[2], dealt[3]});
+  EXPECT_EQ(h->scheduler.progress().counted_examples, 10u);
+  EXPECT_THAT(h->scheduler.progress().unattended, IsEmpty()) << "it knows of the one before";
+  h->SendAcknowledge(kA, {dispatched[1], dispatched[2], dispatched[3]});
   EXPECT_EQ(h->records.Get(0)->job_examples(), 80u);
 }
 
@@ -164,7 +165,7 @@ TEST_F(AloneTest, AControllerThatComesBackBehindIsTold) {
   EXPECT_EQ(epoch(), now_in);
   EXPECT_THAT(h->Take<PartClosed>(), IsEmpty());
   EXPECT_THAT(h->Take<Evaluated>(), IsEmpty());
-  EXPECT_THAT(h->dealer.progress().unattended, SizeIs(now_in - 1));
+  EXPECT_THAT(h->scheduler.progress().unattended, SizeIs(now_in - 1));
 }
 
 TEST_F(AloneTest, AControllerThatComesBackBetweenCloseAndOpenClosesAgain) {
@@ -199,7 +200,7 @@ TEST_F(AloneTest, AnEvaluationIsFinishedFirst) {
   h->Send(Evaluate{.epoch = 1, .snapshot = 7});
   LoseController();
   EXPECT_EQ(epoch(), 1u);
-  h->TakeDealtTo(kA);
+  h->TakeDispatchedTo(kA);
   h->Send(Acknowledge{.worker = kA, .results = {{.lease = h->LeaseOf(kA, 0), .correct = 4}}});
   EXPECT_EQ(epoch(), 2u);
 }
@@ -221,14 +222,14 @@ TEST_F(AloneTest, AnEvaluationBelowTheTargetIsFollowed) {
 TEST_F(AloneTest, AnotherProcessGoesOnWhereTheRecordIsAndKnowsWhatNobodyHeard) {
   Train();
   LoseController();
-  const auto dealt = h->TakeDealtTo(kA);
-  h->SendAcknowledge(kA, {dealt[2]});
+  const auto dispatched = h->TakeDispatchedTo(kA);
+  h->SendAcknowledge(kA, {dispatched[2]});
   Restart();
   h->Send(OpenEpoch{.epoch = 1});  // the controller that started it has not heard
   EXPECT_EQ(epoch(), 2u);
-  EXPECT_THAT(h->dealer.progress().unattended, SizeIs(1));
+  EXPECT_THAT(h->scheduler.progress().unattended, SizeIs(1));
   h->Send(OpenEpoch{.epoch = 2});
-  EXPECT_THAT(h->TakeDealtTo(kA), ElementsAre(0, 1, 3));
+  EXPECT_THAT(h->TakeDispatchedTo(kA), ElementsAre(0, 1, 3));
   EXPECT_THAT(h->records.Get(0)->unattended, IsEmpty());
 }
 
@@ -270,14 +271,14 @@ class Pair {
  public:
   explicit Pair(std::uint64_t seed) : rng_(seed) {
     for (std::uint32_t slot = 0; slot < 2; ++slot) {
-      dealers_.push_back(std::make_unique<WorkDealer>(
-          WorkDealerOptions{.slot = slot,
-                            .parts = 2,
-                            .batch_size = 4,
-                            .train_examples = 42,
-                            .validation_examples = 4,
-                            .epochs = kEpochs,
-                            .epoch_completion = seed % 2 == 0 ? 1 : 0.75}));
+      schedulers_.push_back(std::make_unique<BatchScheduler>(
+          BatchSchedulerOptions{.slot = slot,
+                                .parts = 2,
+                                .batch_size = 4,
+                                .train_examples = 42,
+                                .validation_examples = 4,
+                                .epochs = kEpochs,
+                                .epoch_completion = seed % 2 == 0 ? 1 : 0.75}));
       Give(slot, WorkView{.workers = {kA}, .part_owner = {0, 1}});
       Give(slot, Hello{.worker = kA, .window = 3});
       Give(slot, OpenEpoch{.epoch = 1});
@@ -296,9 +297,9 @@ class Pair {
   }
 
   void Give(std::uint32_t slot, const Input& input) {
-    for (const Output& output : dealers_[slot]->Handle(input, now_)) {
-      if (const auto* deal = std::get_if<Deal>(&output)) {
-        pending_.emplace_back([this, slot, lease = deal->lease] {
+    for (const Output& output : schedulers_[slot]->Handle(input, now_)) {
+      if (const auto* dispatch = std::get_if<Dispatch>(&output)) {
+        pending_.emplace_back([this, slot, lease = dispatch->lease] {
           Give(slot, Acknowledge{.worker = kA, .results = {{.lease = lease}}});
         });
       } else if (const auto* read = std::get_if<ReadRecord>(&output)) {
@@ -327,7 +328,7 @@ class Pair {
 
   Rng rng_;
   FakeRecords records_;
-  std::vector<std::unique_ptr<WorkDealer>> dealers_;
+  std::vector<std::unique_ptr<BatchScheduler>> schedulers_;
   std::vector<std::function<void()>> pending_;
   Clock::TimePoint now_ = Clock::TimePoint(seconds(1000));
 };

@@ -113,7 +113,7 @@ TEST(PartLayoutTest, BatchesOfAllPartsCoverEveryPositionOnce) {
   }
 }
 
-TEST(BatchQueueTest, DealsReturnedBatchesFirstAndSkipsWhatIsDone) {
+TEST(BatchQueueTest, DispatchesReturnedBatchesFirstAndSkipsWhatIsDone) {
   BatchQueue queue(std::vector<bool>{false, true, false, false});
   EXPECT_EQ(queue.Next()->batch, 0u);
   EXPECT_EQ(queue.Next()->batch, 2u);

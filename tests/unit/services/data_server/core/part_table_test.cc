@@ -32,7 +32,7 @@ class PartTableTest : public testing::Test {
   PartTable table_{layout_, {}, out_};
 };
 
-TEST_F(PartTableTest, DealsNothingBeforeTheRecordIsRead) {
+TEST_F(PartTableTest, DispatchesNothingBeforeTheRecordIsRead) {
   EXPECT_FALSE(table_.Next().has_value());
   EXPECT_TRUE(table_.MayHaveNext());
   AnswerReads();

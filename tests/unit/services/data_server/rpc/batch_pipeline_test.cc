@@ -36,7 +36,7 @@ class BatchPipelineTest : public testing::Test {
             .train_examples = kExamples};
   }
 
-  static std::vector<BatchId> AllBatches(std::uint64_t epoch) {
+  static std::vector<BatchId> AllBatches(DataEpoch epoch) {
     std::vector<BatchId> batches;
     for (std::uint32_t index = 0; index < kBatches; ++index) {
       batches.push_back({.epoch = epoch, .index = index});
@@ -53,7 +53,7 @@ class BatchPipelineTest : public testing::Test {
   }
 
   // Takes and checks every kTakers-th batch of the epoch.
-  void TakeEvery(BatchPipeline& pipeline, std::uint64_t epoch, std::uint32_t first) const {
+  void TakeEvery(BatchPipeline& pipeline, DataEpoch epoch, std::uint32_t first) const {
     for (std::uint32_t index = first; index < kBatches; index += kTakers) {
       const BatchId id{.epoch = epoch, .index = index};
       Check(id, pipeline.Take(id));
@@ -71,7 +71,7 @@ class BatchPipelineTest : public testing::Test {
 TEST_F(BatchPipelineTest, ManyTakersGetEveryBatchRightWhateverIsPrepared) {
   for (const std::uint64_t cache : {1, 5, 100}) {
     BatchPipeline pipeline(Options(3, cache), builder_, metrics_);
-    for (std::uint64_t epoch = 1; epoch <= 3; ++epoch) {
+    for (DataEpoch epoch = 1; epoch <= 3; ++epoch) {
       pipeline.Expect(AllBatches(epoch));
       std::vector<std::jthread> takers;
       for (std::uint32_t taker = 0; taker < kTakers; ++taker) {

@@ -39,7 +39,7 @@ class WorkStreamTest : public testing::Test {
     return reply;
   }
 
-  static Deal Validation(std::uint32_t index) {
+  static Dispatch Validation(std::uint32_t index) {
     return {.to = {},
             .lease = {.batch = {.kind = WorkKind::kEvaluate, .epoch = 1, .index = index}, .id = 9},
             .job_examples = 70,

@@ -7,7 +7,7 @@ namespace adamant::parameter_server {
 /// Counts how often it is woken; all else gets lost.
 class CountingDriver final : public Driver {
  public:
-  void SendToPeer(const Holder& /*to*/, PeerMessage /*message*/) override {}
+  void SendToPeer(const ServerId& /*to*/, PeerMessage /*message*/) override {}
   void Propose(const Proposal& /*proposal*/) override {}
   void Report(const BucketReport& /*report*/) override {}
   void WantApply() override { ++applies; }

@@ -7,17 +7,17 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(ReadyOfTest, TimesAreSaidOfATakeOverAlone) {
+TEST(ReadyOfTest, TimesAreSaidOfAPromotionAlone) {
   const protocol::BucketsReady ready =
-      ReadyOf({{.bucket = 1, .epoch = 2, .updates = 7},
+      ReadyOf({{.bucket = 1, .configuration_version = 2, .updates = 7},
                {.bucket = 2,
-                .epoch = 3,
+                .configuration_version = 3,
                 .lost = true,
                 .detail = "shard 4",
                 .failover = {.detect = milliseconds(1500), .reconcile = milliseconds(250)}}});
   ASSERT_EQ(ready.buckets.size(), 2u);
   EXPECT_EQ(ready.buckets[0].bucket, 1u);
-  EXPECT_EQ(ready.buckets[0].epoch, 2u);
+  EXPECT_EQ(ready.buckets[0].configuration_version, 2u);
   EXPECT_EQ(ready.buckets[0].updates, 7u);
   EXPECT_FALSE(ready.buckets[0].failover.has_value());
   EXPECT_TRUE(ready.buckets[1].lost);

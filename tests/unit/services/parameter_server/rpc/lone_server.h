@@ -14,20 +14,20 @@ namespace adamant::parameter_server {
 /// Leaves everything to the test.
 class IdleDriver final : public Driver {
  public:
-  void SendToPeer(const Holder& /*to*/, PeerMessage /*message*/) override {}
+  void SendToPeer(const ServerId& /*to*/, PeerMessage /*message*/) override {}
   void Propose(const Proposal& /*proposal*/) override {}
   void Report(const BucketReport& /*report*/) override {}
   void WantApply() override {}
   void WantStorage() override {}
 };
 
-/// A core without peers, primary of all buckets, in epoch 1.
+/// A core without peers, primary of all buckets, in configuration 1.
 class LoneServer {
  public:
   explicit LoneServer(ServerOptions options) : core_(std::move(options), store_, clock_, driver_) {
     EXPECT_TRUE(core_.ReadStored().ok());
     Configuration record{
-        .epoch = 1, .generation = 1, .primary = core_.self(), .members = {core_.self()}};
+        .version = 1, .generation = 1, .primary = core_.self(), .replicas = {core_.self()}};
     Configure(record);
     record.created = true;
     Configure(record);

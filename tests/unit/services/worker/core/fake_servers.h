@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "services/common/base/check.h"
+#include "services/common/base/ids.h"
 #include "services/common/optimiser/rules.h"
 #include "services/worker/core/base/messages.h"
 #include "services/worker/core/base/update_plan.h"
@@ -29,9 +30,10 @@ class FakeServers {
   }
 
   [[nodiscard]] ClusterMap Map() const {
-    ClusterMap map = {.version = epoch_, .buckets = {}, .part_owners = {0}};
+    ClusterMap map = {.version = version_.value(), .buckets = {}, .part_owners = {0}};
     for (BucketId bucket = 0; bucket < layout_.buckets(); ++bucket) {
-      map.buckets.push_back({.epoch = epoch_, .generation = epoch_, .primary = bucket % 2});
+      map.buckets.push_back(
+          {.version = version_, .generation = version_.value(), .primary = bucket % 2});
     }
     return map;
   }
@@ -40,7 +42,7 @@ class FakeServers {
 
   /// All of them die, and come back with what is on disk.
   void Restart() {
-    ++epoch_;
+    ++version_;
     weights_ = disk_.weights;
     state_ = disk_.state;
     included_ = disk_.included;
@@ -55,7 +57,7 @@ class FakeServers {
       ack = {.shard = shard.id,
              .outcome = PushOutcome::kApplied,
              .persisted = disk_.included[shard.id],
-             .epoch = epoch_};
+             .configuration_version = version_};
       Sequence& included = included_[shard.id];
       if (message.sequence <= included) {
         ack.outcome = PushOutcome::kDuplicate;
@@ -93,7 +95,7 @@ class FakeServers {
                               .version = included_[id],
                               .included_sequence = included_[id],
                               .persisted = disk_.included[id],
-                              .epoch = epoch_});
+                              .configuration_version = version_});
       const std::uint64_t begin = layout_.OffsetOf(shard.tensor) + shard.begin;
       values.insert(values.end(),
                     weights_.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -146,7 +148,7 @@ class FakeServers {
   std::vector<float> weights_;
   std::vector<float> state_;
   std::vector<Sequence> included_;  // by shard
-  std::uint64_t epoch_ = 1;
+  ConfigurationVersion version_ = 1;
   Correction correction_;
 
   struct Disk {

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/common/base/rng.h"
 #include "services/worker/core/base/messages.h"
 
@@ -41,13 +42,13 @@ class ModelServers {
     Bucket& bucket = buckets_[shard];
     if (bucket.members.size() > 1) {
       View& view = views_[bucket.primary][shard];
-      if (view.epoch == bucket.epoch) {
+      if (view.version == bucket.version) {
         view.committed = Last(bucket.applied);
         view.head = view.committed;
       }
       bucket.members.erase(bucket.primary);
       bucket.primary = AnyOf(bucket.members);
-      ++bucket.epoch;
+      ++bucket.version;
     }
   }
 
@@ -58,7 +59,7 @@ class ModelServers {
     if (server == bucket.primary) {
       return;
     }
-    ++bucket.epoch;
+    ++bucket.version;
     if (bucket.members.erase(server) == 0) {
       bucket.members.insert(server);
     }
@@ -82,8 +83,10 @@ class ModelServers {
     }
     for (ShardId shard = 0; shard < kShards; ++shard) {
       Bucket& bucket = buckets_[shard];
-      bucket.epoch += std::ranges::any_of(
-          bucket.members, [&](ServerSlot member) { return dying.contains(member); });
+      if (std::ranges::any_of(bucket.members,
+                              [&](ServerSlot member) { return dying.contains(member); })) {
+        ++bucket.version;
+      }
       if (lost(bucket)) {
         Restore(shard);
         continue;
@@ -119,15 +122,15 @@ class ModelServers {
     for (ShardId shard = 0; shard < kShards; ++shard) {
       const Bucket& bucket = buckets_[shard];
       View& view = views_[server][shard];
-      if (view.epoch != bucket.epoch) {
-        view = {.epoch = bucket.epoch, .primary = bucket.primary == server};
+      if (view.version != bucket.version) {
+        view = {.version = bucket.version, .primary = bucket.primary == server};
       }
     }
     for (PushReply& reply : pending_[server]) {
       for (ShardAck& ack : reply.acks) {
         if (ack.outcome == kUndecided) {
           ack.outcome = PushOutcome::kNotPrimary;
-          ack.epoch = views_[server][ack.shard].epoch;
+          ack.configuration_version = views_[server][ack.shard].version;
         }
       }
       released_[server].emplace_back(std::move(reply));
@@ -162,7 +165,7 @@ class ModelServers {
     std::vector<BucketRecord> records;
     for (const Bucket& bucket : buckets_) {
       records.push_back(
-          {.epoch = bucket.epoch, .generation = bucket.generation, .primary = bucket.primary});
+          {.version = bucket.version, .generation = bucket.generation, .primary = bucket.primary});
     }
     return records;
   }
@@ -178,7 +181,7 @@ class ModelServers {
   static constexpr auto kUndecided = static_cast<PushOutcome>(-1);
 
   struct Bucket {
-    std::uint64_t epoch = 1;
+    ConfigurationVersion version = 1;
     std::uint64_t generation = 1;
     ServerSlot primary = 0;
     std::set<ServerSlot> members;
@@ -186,7 +189,7 @@ class ModelServers {
   };
   /// What a process knows of a bucket.
   struct View {
-    std::uint64_t epoch = 0;
+    ConfigurationVersion version = 0;
     bool primary = false;
     Sequence committed = 0;  // of a primary that was deposed: when it was
     Sequence head = 0;       // likewise: with what it has taken since, and cannot commit
@@ -197,7 +200,7 @@ class ModelServers {
   };
 
   static Sequence Last(const std::vector<Sequence>& applied) {
-    return applied.empty() ? 0 : applied.back();
+    return applied.empty() ? Sequence(0) : applied.back();
   }
 
   ServerSlot AnyServer() { return static_cast<ServerSlot>(rng_.Below(kServers)); }
@@ -233,7 +236,7 @@ class ModelServers {
 
   [[nodiscard]] Sequence Persisted(ServerSlot server, ShardId shard) const {
     const Disk& disk = disks_[server][shard];
-    return disk.generation == buckets_[shard].generation ? Last(disk.applied) : 0;
+    return disk.generation == buckets_[shard].generation ? Last(disk.applied) : Sequence(0);
   }
 
   void HandlePush(ServerSlot server, const PushMessage& push) {
@@ -242,7 +245,7 @@ class ModelServers {
     for (const ShardUpdate& update : push.updates) {
       ShardAck& ack = reply.acks.emplace_back();
       ack.shard = update.shard;
-      ack.epoch = views_[server][update.shard].epoch;
+      ack.configuration_version = views_[server][update.shard].version;
       ack.outcome = Judge(server, push.sequence, update, ack.expected);
       ack.persisted = Persisted(server, update.shard);
       decided &= ack.outcome != kUndecided;
@@ -266,7 +269,7 @@ class ModelServers {
     if (rng_.Below(20) == 0) {
       return PushOutcome::kNotReady;
     }
-    const bool deposed = view.epoch != bucket.epoch;
+    const bool deposed = view.version != bucket.version;
     const Sequence last = deposed ? view.head : Last(bucket.applied);
     if (sequence <= last) {
       return deposed && sequence > view.committed ? kUndecided : PushOutcome::kDuplicate;
@@ -289,10 +292,10 @@ class ModelServers {
       FetchedShard& value = reply.shards.emplace_back();
       const View& view = views_[server][shard];
       value.shard = shard;
-      value.epoch = view.epoch;
+      value.configuration_version = view.version;
       if (!view.primary) {
         value.outcome = FetchOutcome::kNotPrimary;
-      } else if (view.epoch != buckets_[shard].epoch) {
+      } else if (view.version != buckets_[shard].version) {
         value.outcome = FetchOutcome::kNotReady;
       } else {
         value.included_sequence = Last(buckets_[shard].applied);

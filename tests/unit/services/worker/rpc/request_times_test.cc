@@ -24,7 +24,7 @@ TEST(RequestTimesTest, AReplyIsTimedOnceAndOneThatIsTooLateNotAtAll) {
   EXPECT_THAT(registry.Text(), HasSubstr("adamant_test_seconds_count 1\n"));
   EXPECT_THAT(registry.Text(), HasSubstr("adamant_test_seconds_sum 2\n"));
 
-  clock.Advance(RequestTimes::kPatience);
+  clock.Advance(RequestTimes::kTimeout);
   requests.OnSent(3);
   requests.ForgetOld();
   requests.OnReply(2, seconds);

@@ -49,7 +49,7 @@ class WorkReceiverTest : public testing::Test {
       {.on_acknowledged = [](const std::vector<Lease>&) {},
        .on_epoch_closed = [](std::uint64_t) {},
        .on_snapshot_wanted = [](std::uint64_t, std::uint64_t) {},
-       .on_epoch_begun = [this](std::uint64_t epoch) { begun_epochs_.push_back(epoch); },
+       .on_epoch_begun = [this](DataEpoch epoch) { begun_epochs_.push_back(epoch); },
        .on_no_slot = [this](const Lease& lease) { without_slot_.push_back(lease); }}};
   std::vector<Batch*> slots_;
 };
@@ -64,7 +64,7 @@ TEST_F(WorkReceiverTest, ABatchIsCopiedIntoASlot) {
 
 TEST_F(WorkReceiverTest, NoBatchWaitsForASlotWhileTheWorkerComesToRest) {
   FillSlots();
-  rig_.synchroniser.Hold(1, rig_.now);
+  rig_.synchroniser.Pause(1, rig_.now);
   ASSERT_TRUE(rig_.Pump().ok());
   ASSERT_TRUE(Receive(3).ok());
   ASSERT_EQ(without_slot_.size(), 1u);
@@ -76,7 +76,7 @@ TEST_F(WorkReceiverTest, ABatchThatWaitsForASlotIsLetGoWhenAHoldBegins) {
   FillSlots();
   absl::Status status = absl::UnknownError("not received");
   std::jthread reader([&] { status = Receive(3); });
-  rig_.synchroniser.Hold(1, rig_.now);
+  rig_.synchroniser.Pause(1, rig_.now);
   ASSERT_TRUE(rig_.Pump().ok());
   reader.join();
   EXPECT_TRUE(status.ok()) << status;

@@ -91,8 +91,8 @@ TEST(ExplainRefusalsTest, AnExportThatCannotRunIsNamed) {
 
 // --- Who leads
 
-Json Lease(const std::string& holder, const std::string& renewed) {
-  return {{"spec", {{"holderIdentity", holder}, {"renewTime", renewed}}}};
+Json Lease(const std::string& server, const std::string& renewed) {
+  return {{"spec", {{"holderIdentity", server}, {"renewTime", renewed}}}};
 }
 
 TEST(ExplainRefusalsTest, WhereNoOperatorLeadsWhatIsToldIsSaidToBeOld) {

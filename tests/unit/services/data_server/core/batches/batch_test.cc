@@ -121,8 +121,8 @@ TEST(BatchBuilderTest, ValidationBatchesPointIntoTheSetInOrder) {
 TEST(BatchBuilderTest, TransformedExampleDependsOnSeedEpochAndExampleAlone) {
   const auto train = MakeSet(12, 1);
   const TransformOptions transforms{.translate_pixels = 1, .rotate_degrees = 40};
-  // By example, whatever the part and place it is dealt in.
-  const auto images = [&](std::uint32_t parts, std::uint64_t seed, std::uint64_t epoch) {
+  // By example, whatever the part and place it is dispatched in.
+  const auto images = [&](std::uint32_t parts, std::uint64_t seed, DataEpoch epoch) {
     const BatchBuilder builder(
         {.seed = seed, .parts = parts, .batch_size = 3, .transforms = transforms}, train, train);
     const PartLayout layout(12, parts, 3);

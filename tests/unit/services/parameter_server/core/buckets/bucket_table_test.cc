@@ -17,7 +17,7 @@ using Session = BucketTable::Session;
 
 class SilentHost final : public ReplicaHost {
  public:
-  void Send(const Holder& /*to*/, PeerMessage /*message*/) override {}
+  void Send(const ServerId& /*to*/, PeerMessage /*message*/) override {}
   void Propose(const Proposal& /*proposal*/) override {}
   void Persist(BucketId /*id*/, const EntryPtr& /*entry*/, std::uint64_t /*ticket*/) override {}
   void Commit(BucketId /*id*/, const EntryPtr& /*entry*/) override {}
@@ -25,7 +25,7 @@ class SilentHost final : public ReplicaHost {
   void Serving(BucketId /*id*/) override {}
   void Demoted(BucketId /*id*/) override {}
   void StartCopy(BucketId /*id*/,
-                 const Holder& /*learner*/,
+                 const ServerId& /*learner*/,
                  std::uint64_t /*copy*/,
                  Lsn /*base*/) override {}
   void StopCopy(BucketId /*id*/) override {}
@@ -81,7 +81,7 @@ TEST_F(BucketTableTest, AnswersAreGivenWithoutTheLock) {
   bool answered = false;
   {
     Session session(table_);
-    session.Settle({.push = push, .ack = {.epoch = 5}}, PushOutcome::kNotReady);
+    session.Settle({.push = push, .ack = {.configuration_version = 5}}, PushOutcome::kNotReady);
     session.Answer(
         [&](const RecordAnswer&) {
           const BucketTable::View without_waiting(table_);
@@ -93,7 +93,7 @@ TEST_F(BucketTableTest, AnswersAreGivenWithoutTheLock) {
   }
   ASSERT_EQ(settled.size(), 1u);
   EXPECT_EQ(settled[0].outcome, PushOutcome::kNotReady);
-  EXPECT_EQ(settled[0].epoch, 5u);
+  EXPECT_EQ(settled[0].configuration_version, 5u);
   EXPECT_TRUE(answered);
 }
 

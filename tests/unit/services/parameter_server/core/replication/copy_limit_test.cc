@@ -27,7 +27,7 @@ struct FullLearnerRig : LearnerRig {
 
   void LearnerIsAtIt() {
     replica(0).OnMessage(
-        (*this)[2].self, Message(record.epoch, CopyAck{.copy = replica(2).copy()}), now());
+        (*this)[2].self, Message(record.version, CopyAck{.copy = replica(2).copy()}), now());
   }
 };
 

@@ -74,16 +74,16 @@ TEST(ReplicaCopyTest, OnceProposedALearnerIsNotGivenUpBeforeTheControllerHasDeci
   rig.decides = false;
   rig.NameLearner();
   rig.Settle();
-  const Epoch before = rig.record.epoch;
+  const ConfigurationVersion before = rig.record.version;
   rig.Crash(2);
   rig.ProveDeaths();
   rig.Pass(seconds(10));
   rig.Append(0, "a");
   rig.Settle();
-  EXPECT_THAT(rig[0].content, IsEmpty()) << "it may be a member by now";
+  EXPECT_THAT(rig[0].content, IsEmpty()) << "it may be a replica by now";
   rig.decides = true;
   rig.Pass(seconds(1));
-  EXPECT_EQ(rig.record.epoch, before + 2);  // added, dropped
+  EXPECT_EQ(rig.record.version, before + 2);  // added, dropped
   EXPECT_THAT(rig.members(), ElementsAre(0, 1));
   EXPECT_THAT(rig[0].content, ElementsAre("a"));
 }
@@ -114,14 +114,14 @@ TEST(ReplicaCopyTest, ALearnerThatIsNotAddedAndFallsSilentIsDropped) {
   rig.adds = false;
   rig.NameLearner();
   rig.Settle();
-  const Epoch before = rig.record.epoch;
+  const ConfigurationVersion before = rig.record.version;
   rig.Crash(2);
   rig.Append(0, "a");
   rig.Pass(milliseconds(2400));
-  EXPECT_EQ(rig.record.epoch, before);
+  EXPECT_EQ(rig.record.version, before);
   EXPECT_THAT(rig[0].content, IsEmpty());
   rig.Pass(seconds(1));
-  EXPECT_EQ(rig.record.epoch, before + 1);
+  EXPECT_EQ(rig.record.version, before + 1);
   EXPECT_THAT(rig.members(), ElementsAre(0, 1));
   EXPECT_THAT(rig[0].content, ElementsAre("a"));
 }
@@ -131,26 +131,26 @@ TEST(ReplicaCopyTest, ALearnerThatIsProposedAndNoLongerNamedIsDropped) {
   rig.adds = false;
   rig.NameLearner();
   rig.Settle();
-  const Epoch before = rig.record.epoch;
+  const ConfigurationVersion before = rig.record.version;
   rig.Cut(2, 0);
   rig.Append(0, "a");
   rig.record.learner.reset();
   rig.replica(0).OnConfiguration(rig.record, rig.now());
   rig.Settle();
-  EXPECT_EQ(rig.record.epoch, before + 1);
+  EXPECT_EQ(rig.record.version, before + 1);
   EXPECT_THAT(rig.members(), ElementsAre(0, 1));
   EXPECT_THAT(rig[0].content, ElementsAre("a"));
   EXPECT_EQ(rig.replica(2).role(), Role::kNone);
 }
 
-// It may be a member by now, and the one whose disk comes back.
+// It may be a replica by now, and the one whose disk comes back.
 TEST(ReplicaCopyTest, NothingIsDurableWithoutALearnerThatIsProposed) {
   LearnerRig rig;
   rig.adds = false;
   rig.NameLearner();
   rig.Settle();
   rig.AppendUpdate(0);
-  rig.Pass(milliseconds(600));  // the members know that it is committed
+  rig.Pass(milliseconds(600));  // the replicas know that it is committed
   rig.replica(0).Flushed(1);
   rig.replica(1).Flushed(1);
   rig.Pass(milliseconds(600));
@@ -178,7 +178,7 @@ TEST(ReplicaCopyTest, WhereNothingIsEverFlushedALearnerIsAddedAllTheSame) {
   EXPECT_THAT(rig.members(), ElementsAre(0, 1, 2));
 }
 
-TEST(ReplicaCopyTest, AMemberCanBeDroppedWhileALearnerIsProposed) {
+TEST(ReplicaCopyTest, AReplicaCanBeDroppedWhileALearnerIsProposed) {
   LearnerRig rig;
   rig.adds = false;
   rig.NameLearner();
@@ -205,7 +205,7 @@ TEST(ReplicaCopyTest, ADropThatIsRefusedDoesNotKeepALearnerAway) {
   EXPECT_THAT(rig.members(), ElementsAre(0, 2));
 }
 
-TEST(ReplicaCopyTest, AnotherEpochStartsTheCopyAnew) {
+TEST(ReplicaCopyTest, AnotherConfigurationStartsTheCopyAnew) {
   LearnerRig rig;
   rig.Append(0, "a");
   rig.Settle();
@@ -218,7 +218,7 @@ TEST(ReplicaCopyTest, AnotherEpochStartsTheCopyAnew) {
   rig.replica(0).OnConfiguration(rig.record, rig.now());
   rig.Settle();
   EXPECT_GT(rig.replica(2).copy(), first);
-  EXPECT_EQ(rig[0].stopped_copies, 2) << "one was made to make 1 a member";
+  EXPECT_EQ(rig[0].stopped_copies, 2) << "one was made to make 1 a replica";
   rig.Drop(nullptr);
   for (const Packet& packet : rig.held) {
     rig.Deliver(packet);
@@ -358,7 +358,7 @@ TEST(ReplicaCopyTest, AnotherLearnerMayBeNamed) {
   EXPECT_EQ(rig.replica(2).role(), Role::kNone);
 }
 
-TEST(ReplicaCopyTest, ARestartedMemberIsAMemberOfNothing) {
+TEST(ReplicaCopyTest, ARestartedReplicaIsAReplicaOfNothing) {
   LearnerRig rig;
   rig.names_learners = false;
   rig.Append(0, "a");
@@ -374,11 +374,11 @@ TEST(ReplicaCopyTest, ARestartedMemberIsAMemberOfNothing) {
   EXPECT_THAT(rig[0].content, ElementsAre("a", "b"));
 }
 
-TEST(ReplicaCopyTest, AMemberThatLacksWhatThePrimaryTakesForGrantedLeaves) {
+TEST(ReplicaCopyTest, AReplicaThatLacksWhatThePrimaryTakesForGrantedLeaves) {
   LearnerRig rig;
   rig.names_learners = false;
   rig.Cut(0, 1);
-  rig.deaf = {1};  // so that it believes to be the member that it was
+  rig.deaf = {1};  // so that it believes to be the replica that it was
   rig.Write(0, {0});
   rig.Append(0, "a");
   rig.Settle();

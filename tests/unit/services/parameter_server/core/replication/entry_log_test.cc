@@ -7,7 +7,7 @@
 namespace adamant::parameter_server {
 namespace {
 
-EntryPtr At(Lsn lsn, Epoch origin, bool updates = true) {
+EntryPtr At(Lsn lsn, ConfigurationVersion origin, bool updates = true) {
   Entry entry;
   entry.lsn = lsn;
   entry.origin = origin;

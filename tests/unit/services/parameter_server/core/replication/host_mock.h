@@ -2,13 +2,14 @@
 
 #include <gmock/gmock.h>
 
+#include "services/common/base/ids.h"
 #include "services/parameter_server/core/replication/replica_host.h"
 
 namespace adamant::parameter_server {
 
 class HostMock : public ReplicaHost {
  public:
-  MOCK_METHOD(void, Send, (const Holder& to, PeerMessage message), (override));
+  MOCK_METHOD(void, Send, (const ServerId& to, PeerMessage message), (override));
   MOCK_METHOD(void, Propose, (const Proposal& proposal), (override));
   MOCK_METHOD(void, Persist, (BucketId, const EntryPtr& entry, std::uint64_t ticket), (override));
   MOCK_METHOD(void, Commit, (BucketId, const EntryPtr& entry), (override));
@@ -17,7 +18,7 @@ class HostMock : public ReplicaHost {
   MOCK_METHOD(void, Demoted, (BucketId), (override));
   MOCK_METHOD(void,
               StartCopy,
-              (BucketId, const Holder& learner, std::uint64_t copy, Lsn base),
+              (BucketId, const ServerId& learner, std::uint64_t copy, Lsn base),
               (override));
   MOCK_METHOD(void, StopCopy, (BucketId), (override));
   MOCK_METHOD(void, Learn, (BucketId, const CopyBegin& begin), (override));

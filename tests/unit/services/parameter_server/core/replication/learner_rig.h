@@ -14,7 +14,7 @@ bool Is(const Packet& packet) {
   return std::holds_alternative<Kind>(packet.message.kind);
 }
 
-/// Two members, 0 and 1; 2 is to learn once it is named.
+/// Two replicas, 0 and 1; 2 is to learn once it is named.
 struct LearnerRig : Rig {
   explicit LearnerRig(RigOptions options = {.copies = 2}) : Rig(options) {}
 

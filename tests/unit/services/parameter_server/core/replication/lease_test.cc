@@ -62,7 +62,7 @@ TEST(ReplicaLeaseTest, ASinglePrimaryNeedsNoLease) {
   EXPECT_TRUE(rig.replica(0).CanRead(rig.now()));
 }
 
-TEST(ReplicaLeaseTest, ANewEpochNeedsANewLease) {
+TEST(ReplicaLeaseTest, ANewConfigurationNeedsANewLease) {
   Rig rig;
   rig.names_learners = false;
   rig.Write(0, {0, 1});
@@ -106,13 +106,13 @@ TEST(ReplicaLeaseTest, ASecondaryProposesOnlyWhenItsPromiseRanOut) {
   EXPECT_EQ(rig.replica(2).role(), Role::kProposing);
   ASSERT_FALSE(rig[1].proposals.empty());
   const Proposal& proposal = rig[1].proposals[0];
-  EXPECT_EQ(proposal.kind, Proposal::Kind::kTakeOver);
+  EXPECT_EQ(proposal.kind, Proposal::Kind::kPromote);
   EXPECT_EQ(proposal.proposer, rig[1].self);
-  EXPECT_EQ(proposal.epoch, rig.record.epoch);
+  EXPECT_EQ(proposal.configuration_version, rig.record.version);
   EXPECT_FALSE(proposal.released);
 }
 
-TEST(ReplicaLeaseTest, AProposalIsRepeatedUntilAHigherEpochIsHeardOf) {
+TEST(ReplicaLeaseTest, AProposalIsRepeatedUntilAHigherConfigurationIsHeardOf) {
   Rig rig;
   rig.decides = false;
   rig.Crash(0);
@@ -170,7 +170,7 @@ TEST(ReplicaLeaseTest, AnotherProcessOfTheSlotIsNotTheOneThatDied) {
   EXPECT_EQ(rig.replica(1).role(), Role::kSecondary);
 }
 
-TEST(ReplicaLeaseTest, ASilentMemberIsDropped) {
+TEST(ReplicaLeaseTest, ASilentReplicaIsDropped) {
   Rig rig;
   rig.names_learners = false;
   rig.Crash(2);
@@ -183,7 +183,7 @@ TEST(ReplicaLeaseTest, ASilentMemberIsDropped) {
   EXPECT_THAT(rig[0].content, ElementsAre("a"));
 }
 
-TEST(ReplicaLeaseTest, ADeadMemberIsDroppedAtOnce) {
+TEST(ReplicaLeaseTest, ADeadReplicaIsDroppedAtOnce) {
   Rig rig;
   rig.names_learners = false;
   rig.Crash(2);
@@ -192,7 +192,7 @@ TEST(ReplicaLeaseTest, ADeadMemberIsDroppedAtOnce) {
   EXPECT_THAT(rig.members(), ElementsAre(0, 1));
 }
 
-TEST(ReplicaLeaseTest, AMemberThatAnswersBeaconsButTakesNoEntriesIsDropped) {
+TEST(ReplicaLeaseTest, AReplicaThatAnswersBeaconsButTakesNoEntriesIsDropped) {
   Rig rig;
   rig.names_learners = false;
   rig.Drop([](const Packet& packet) {
@@ -206,7 +206,7 @@ TEST(ReplicaLeaseTest, AMemberThatAnswersBeaconsButTakesNoEntriesIsDropped) {
   EXPECT_THAT(rig[0].content, ElementsAre("a"));
 }
 
-TEST(ReplicaLeaseTest, TwoSilentMembersAreDroppedOneAfterTheOther) {
+TEST(ReplicaLeaseTest, TwoSilentReplicasAreDroppedOneAfterTheOther) {
   Rig rig;
   rig.names_learners = false;
   rig.Crash(1);
@@ -216,7 +216,7 @@ TEST(ReplicaLeaseTest, TwoSilentMembersAreDroppedOneAfterTheOther) {
   EXPECT_EQ(rig.replica(0).role(), Role::kServing);
 }
 
-TEST(ReplicaLeaseTest, AMemberThatIsBackBeforeItIsDroppedStays) {
+TEST(ReplicaLeaseTest, AReplicaThatIsBackBeforeItIsDroppedStays) {
   Rig rig;
   rig.names_learners = false;
   rig.decides = false;
@@ -232,14 +232,14 @@ TEST(ReplicaLeaseTest, AMemberThatIsBackBeforeItIsDroppedStays) {
   EXPECT_TRUE(rig.replica(0).CanRead(rig.now()));
 }
 
-TEST(ReplicaLeaseTest, OfTwoLostMembersTheDeadOneIsDroppedFirst) {
+TEST(ReplicaLeaseTest, OfTwoLostReplicasTheDeadOneIsDroppedFirst) {
   Rig rig;
   rig.decides = false;
   rig.CutOff(1);
   rig.Pass(milliseconds(3500));
   ASSERT_FALSE(rig[0].proposals.empty());
   EXPECT_EQ(rig[0].proposals.back().subject, rig[1].self);
-  const Holder dead = rig[2].self;
+  const ServerId dead = rig[2].self;
   rig.Crash(2);
   rig.ProveDeaths();
   EXPECT_EQ(rig[0].proposals.back().subject, dead);
@@ -271,14 +271,14 @@ TEST(ReplicaLeaseTest, MembersHearOfTheRecordFromThePrimaryToo) {
   rig.names_learners = false;
   rig.deaf = {1};
   rig.Write(0, {0, 1});
-  EXPECT_LT(rig.replica(1).configuration().epoch, rig.record.epoch);
+  EXPECT_LT(rig.replica(1).configuration().version, rig.record.version);
   rig.Settle();
-  EXPECT_EQ(rig.replica(1).configuration().epoch, rig.record.epoch);
-  EXPECT_EQ(rig.replica(1).configuration().members, rig.record.members);
+  EXPECT_EQ(rig.replica(1).configuration().version, rig.record.version);
+  EXPECT_EQ(rig.replica(1).configuration().replicas, rig.record.replicas);
   EXPECT_TRUE(rig.replica(0).CanRead(rig.now()));
 }
 
-TEST(ReplicaLeaseTest, ATakeOverSaysHowLongItsPhasesTook) {
+TEST(ReplicaLeaseTest, APromotionSaysHowLongItsPhasesTook) {
   Rig rig;
   rig.names_learners = false;
   rig.Pass(milliseconds(100));
@@ -296,7 +296,7 @@ TEST(ReplicaLeaseTest, WhatComesLateAfterAReleaseRenewsNeitherPromiseNorLease) {
   rig.replica(0).Tick(rig.now());
   const std::deque<Packet> beacons = rig.Take();
   ASSERT_EQ(beacons.size(), 2U);
-  rig.record.heir = rig[1].self;
+  rig.record.successor = rig[1].self;
   rig.replica(0).OnConfiguration(rig.record, rig.now());
   rig.Settle();
   ASSERT_EQ(rig.replica(1).role(), Role::kProposing);
@@ -304,7 +304,7 @@ TEST(ReplicaLeaseTest, WhatComesLateAfterAReleaseRenewsNeitherPromiseNorLease) {
     rig.Deliver(beacon);
   }
   for (const Packet& answer : rig.packets) {
-    EXPECT_NE(answer.from, rig[1].self) << "the heir has promised";
+    EXPECT_NE(answer.from, rig[1].self) << "the successor has promised";
   }
   rig.Settle();
   EXPECT_FALSE(rig.replica(0).CanRead(rig.now()));

@@ -25,7 +25,7 @@ std::size_t Count(const std::deque<Packet>& packets) {
   return static_cast<std::size_t>(std::ranges::count_if(packets, Is<Kind>));
 }
 
-TEST(ReplicaLogTest, AnEntryIsCommittedWhenAllMembersHaveAcknowledgedIt) {
+TEST(ReplicaLogTest, AnEntryIsCommittedWhenAllReplicasHaveAcknowledgedIt) {
   Rig rig;
   ASSERT_THAT(rig.members(), ElementsAre(0, 1, 2));
   rig.Cut(2, 0);
@@ -173,7 +173,7 @@ TEST(ReplicaLogTest, ANewStreamStartsWithABeaconAndSendsWhatIsMissing) {
   EXPECT_EQ(rig.replica(0).committed(), 1U);
 }
 
-TEST(ReplicaLogTest, MessagesOfOtherEpochsChangeNothing) {
+TEST(ReplicaLogTest, MessagesOfOtherConfigurationsChangeNothing) {
   Rig rig;
   rig.Append(0, "a");
   const std::deque<Packet> old = rig.Take();
@@ -189,11 +189,11 @@ TEST(ReplicaLogTest, MessagesOfOtherEpochsChangeNothing) {
   const auto other = std::make_shared<const Entry>(Entry{.lsn = 1, .origin = 1});
   rig.Deliver({rig[2].self,  // no primary
                rig[1].self,
-               Rig::Message(rig.record.epoch, Prepare{.entry = other})});
+               Rig::Message(rig.record.version, Prepare{.entry = other})});
   EXPECT_EQ(rig.replica(1).prepared(), 0U);
 }
 
-TEST(ReplicaLogTest, AcknowledgementsOfAnEpochCountInItAlone) {
+TEST(ReplicaLogTest, AcknowledgementsOfAnConfigurationCountInItAlone) {
   Rig rig;
   rig.names_learners = false;
   rig.Append(0, "a");
@@ -202,15 +202,16 @@ TEST(ReplicaLogTest, AcknowledgementsOfAnEpochCountInItAlone) {
   rig.Settle();
   rig.Write(0, {0, 1});
   for (const std::uint32_t slot : {1U, 2U}) {
-    rig.Deliver(
-        {rig[slot].self, rig[0].self, Rig::Message(rig.record.epoch - 1, PrepareAck{.acked = 1})});
+    rig.Deliver({rig[slot].self,
+                 rig[0].self,
+                 Rig::Message(rig.record.version - 1, PrepareAck{.acked = 1})});
   }
   EXPECT_EQ(rig.replica(0).committed(), 0U);
-  rig.Deliver({rig[2].self, rig[0].self, Rig::Message(rig.record.epoch, PrepareAck{.acked = 1})});
-  EXPECT_EQ(rig.replica(0).committed(), 0U);  // no member
+  rig.Deliver({rig[2].self, rig[0].self, Rig::Message(rig.record.version, PrepareAck{.acked = 1})});
+  EXPECT_EQ(rig.replica(0).committed(), 0U);  // no replica
 }
 
-TEST(ReplicaLogTest, ATakeOverKeepsAllThatWasAcknowledgedAndCommitsWhatWasPrepared) {
+TEST(ReplicaLogTest, APromotionKeepsAllThatWasAcknowledgedAndCommitsWhatWasPrepared) {
   Rig rig;
   rig.Append(0, "a");
   rig.Settle();
@@ -229,7 +230,7 @@ TEST(ReplicaLogTest, ATakeOverKeepsAllThatWasAcknowledgedAndCommitsWhatWasPrepar
   EXPECT_EQ(rig[rig.primary()].served, 1);
 }
 
-TEST(ReplicaLogTest, WhatOnlyOneMemberHadIsOverwritten) {
+TEST(ReplicaLogTest, WhatOnlyOneReplicaHadIsOverwritten) {
   Rig rig;
   rig.names_learners = false;
   rig.Append(0, "a");
@@ -250,7 +251,7 @@ TEST(ReplicaLogTest, WhatOnlyOneMemberHadIsOverwritten) {
   EXPECT_EQ(rig.replica(2).prepared(), 1U);  // and what lay behind it is gone
 }
 
-// What it has from an earlier epoch in the place of the missing one may be another entry.
+// What it has from an earlier configuration in the place of the missing one may be another entry.
 TEST(ReplicaLogTest, AnOldEntryFillsNoGap) {
   Rig rig;
   rig.names_learners = false;
@@ -277,7 +278,7 @@ TEST(ReplicaLogTest, AnOldEntryFillsNoGap) {
   EXPECT_THAT(rig[2].content, ElementsAre("b", "c"));
 }
 
-TEST(ReplicaLogTest, AMemberDoesNotCutItsLogToItsCommitPoint) {
+TEST(ReplicaLogTest, AReplicaDoesNotCutItsLogToItsCommitPoint) {
   Rig rig;
   rig.names_learners = false;
   rig.Append(0, "a");
@@ -293,7 +294,7 @@ TEST(ReplicaLogTest, AMemberDoesNotCutItsLogToItsCommitPoint) {
   EXPECT_THAT(rig[2].content, ElementsAre("a"));
 }
 
-TEST(ReplicaLogTest, CommittedInAnEarlierEpochIsTakenForGrantedNotSentAgain) {
+TEST(ReplicaLogTest, CommittedInAnEarlierConfigurationIsTakenForGrantedNotSentAgain) {
   Rig rig;
   rig.names_learners = false;
   for (const char* name : {"a", "b", "c"}) {
@@ -307,7 +308,7 @@ TEST(ReplicaLogTest, CommittedInAnEarlierEpochIsTakenForGrantedNotSentAgain) {
   EXPECT_THAT(rig[1].content, ElementsAre("a", "b", "c"));
 }
 
-TEST(ReplicaLogTest, WhatIsKnownToBeCommittedIsAppliedOnlyOnceAcknowledgedInThisEpoch) {
+TEST(ReplicaLogTest, WhatIsKnownToBeCommittedIsAppliedOnlyOnceAcknowledgedInThisConfiguration) {
   Rig rig;
   rig.names_learners = false;
   rig.Append(0, "a");
@@ -320,7 +321,7 @@ TEST(ReplicaLogTest, WhatIsKnownToBeCommittedIsAppliedOnlyOnceAcknowledgedInThis
   rig.Append(1, "b");  // in its place
   rig.Deliver({rig[1].self,
                rig[2].self,
-               Rig::Message(rig.record.epoch, Beacon{.primary = rig[1].self, .committed = 1})});
+               Rig::Message(rig.record.version, Beacon{.primary = rig[1].self, .committed = 1})});
   EXPECT_THAT(rig[2].content, IsEmpty());
   rig.Settle();
   rig.Pass(milliseconds(600));

@@ -27,7 +27,7 @@ std::optional<Lsn> LastAck(const std::deque<Packet>& packets) {
   return acked;
 }
 
-TEST(ReplicaLoggedTest, AnEntryIsCommittedWhenEveryMemberHasStoredIt) {
+TEST(ReplicaLoggedTest, AnEntryIsCommittedWhenEveryReplicaHasStoredIt) {
   Rig rig({.logging = Replica::Logging::kAll});
   rig.persists = false;
   rig.Append(0, "a");

@@ -9,21 +9,21 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr Holder kOne{1, 1};
-constexpr Holder kTwo{2, 1};
+constexpr ServerId kOne{1, 1};
+constexpr ServerId kTwo{2, 1};
 
 class PeerTableTest : public testing::Test {
  protected:
   Clock::TimePoint At(int second) { return start_ + seconds(second); }
 
-  Peer& Add(const Holder& holder, Peer::Kind kind) { return table_.Add(holder, kind, 5, start_); }
+  Peer& Add(const ServerId& server, Peer::Kind kind) { return table_.Add(server, kind, 5, start_); }
 
   const Clock::TimePoint start_{std::chrono::hours(1)};
   PeerTable table_{ReplicationTimes{}};  // a lease of 3 s
 };
 
 TEST_F(PeerTableTest, ALearnerThatIsBeingCopiedToCountsForNothing) {
-  Add(kOne, Peer::Kind::kMember).acked = 8;
+  Add(kOne, Peer::Kind::kReplica).acked = 8;
   Peer& learner = Add(kTwo, Peer::Kind::kCopying);
   EXPECT_EQ(table_.AckedByAll(9), 8u);
   EXPECT_EQ(table_.OnAllDisks(9), 0u);
@@ -39,7 +39,7 @@ TEST_F(PeerTableTest, ALearnerThatIsBeingCopiedToCountsForNothing) {
 
 TEST_F(PeerTableTest, TheLeaseHoldsWhileAllHaveAnsweredBeaconsThatAreYoungEnough) {
   EXPECT_TRUE(table_.LeaseHolds(start_));  // alone
-  Add(kOne, Peer::Kind::kMember);
+  Add(kOne, Peer::Kind::kReplica);
   EXPECT_FALSE(table_.LeaseHolds(start_));
   table_.Find(kOne)->answered = At(1);
   EXPECT_TRUE(table_.LeaseHolds(At(3)));
@@ -47,24 +47,24 @@ TEST_F(PeerTableTest, TheLeaseHoldsWhileAllHaveAnsweredBeaconsThatAreYoungEnough
 }
 
 TEST_F(PeerTableTest, WhoIsProvedToBeDeadIsDroppedBeforeWhoIsSilent) {
-  Add(kOne, Peer::Kind::kMember);
-  Add(kTwo, Peer::Kind::kMember);
+  Add(kOne, Peer::Kind::kReplica);
+  Add(kTwo, Peer::Kind::kReplica);
   EXPECT_EQ(table_.FindLost(5, At(2)), nullptr);
   ASSERT_NE(table_.FindLost(5, At(3)), nullptr);
-  EXPECT_EQ(table_.FindLost(5, At(3))->holder, kOne);
+  EXPECT_EQ(table_.FindLost(5, At(3))->server, kOne);
   table_.SetDead({kTwo});
-  EXPECT_EQ(table_.FindLost(5, At(3))->holder, kTwo);
+  EXPECT_EQ(table_.FindLost(5, At(3))->server, kTwo);
 }
 
 TEST_F(PeerTableTest, WhoOwesAcknowledgementsForTwoLeasesIsLost) {
-  Peer& peer = Add(kOne, Peer::Kind::kMember);
+  Peer& peer = Add(kOne, Peer::Kind::kReplica);
   peer.heard = At(10);
   EXPECT_FALSE(table_.IsLost(peer, 5, At(10)));  // it owes nothing
   EXPECT_FALSE(table_.IsLost(peer, 6, At(5)));
   EXPECT_TRUE(table_.IsLost(peer, 6, At(6)));
 }
 
-TEST_F(PeerTableTest, ALearnerIsAMemberToDoWithoutOnlyWhereItWasProposed) {
+TEST_F(PeerTableTest, ALearnerIsAReplicaToDoWithoutOnlyWhereItWasProposed) {
   Peer& learner = Add(kOne, Peer::Kind::kJoint);
   EXPECT_EQ(table_.FindLost(5, At(3)), nullptr);
   learner.proposed = true;

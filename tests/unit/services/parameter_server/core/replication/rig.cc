@@ -7,7 +7,7 @@
 
 namespace adamant::parameter_server {
 
-RigServer::RigServer(Holder self_in, const Replica::Options& options, std::deque<Packet>& packets)
+RigServer::RigServer(ServerId self_in, const Replica::Options& options, std::deque<Packet>& packets)
     : self(self_in), replica(kBucket, options, *this), packets_(packets) {}
 
 void RigServer::Persist(BucketId /*bucket*/, const EntryPtr& entry, std::uint64_t ticket) {
@@ -34,10 +34,12 @@ void RigServer::Clear(BucketId /*bucket*/) {
 }
 
 // One part: all the names, a line each.
-void RigServer::StartCopy(BucketId bucket, const Holder& learner, std::uint64_t copy, Lsn base) {
+void RigServer::StartCopy(BucketId bucket, const ServerId& learner, std::uint64_t copy, Lsn base) {
   const auto send = [&](decltype(PeerMessage::kind) kind) {
     Send(learner,
-         {.bucket = bucket, .epoch = replica.configuration().epoch, .kind = std::move(kind)});
+         {.bucket = bucket,
+          .configuration_version = replica.configuration().version,
+          .kind = std::move(kind)});
   };
   send(CopyBegin{
       .copy = copy, .base = base, .generation = replica.configuration().generation, .parts = 1});
@@ -54,7 +56,7 @@ Rig::Rig(const RigOptions& options) : options_(options) {
     Crash(slot);
   }
   record = {
-      .epoch = 1, .generation = 1, .primary = servers_[0]->self, .members = {servers_[0]->self}};
+      .version = 1, .generation = 1, .primary = servers_[0]->self, .replicas = {servers_[0]->self}};
   Publish();
   replica(0).Loaded(now_);
   record.created = true;
@@ -64,8 +66,8 @@ Rig::Rig(const RigOptions& options) : options_(options) {
   }
 }
 
-bool Rig::Alive(const Holder& holder) const {
-  return holder.slot < servers_.size() && servers_[holder.slot]->self == holder;
+bool Rig::Alive(const ServerId& server_id) const {
+  return server_id.slot < servers_.size() && servers_[server_id.slot]->self == server_id;
 }
 
 void Rig::CutOff(std::uint32_t slot) {
@@ -77,7 +79,7 @@ void Rig::CutOff(std::uint32_t slot) {
 
 void Rig::Crash(std::uint32_t slot) {
   std::unique_ptr<RigServer>& server = servers_.at(slot);
-  Holder self{.slot = slot, .incarnation = 1};
+  ServerId self{.slot = slot, .incarnation = 1};
   if (server != nullptr) {
     self.incarnation = server->self.incarnation + 1;
     graveyard_.push_back(std::move(server));
@@ -121,7 +123,8 @@ void Rig::Deliver(const Packet& packet) {
   }
   to.replica.OnMessage(packet.from, packet.message, now_);
   if (const auto* ack = std::get_if<CopyAck>(&packet.message.kind);
-      ack != nullptr && packet.message.epoch == to.replica.configuration().epoch) {
+      ack != nullptr &&
+      packet.message.configuration_version == to.replica.configuration().version) {
     to.replica.Copied(ack->copy, now_);
   }
 }
@@ -129,7 +132,8 @@ void Rig::Deliver(const Packet& packet) {
 void Rig::CopyArrived(const Packet& packet) {
   RigServer& to = *servers_[packet.to.slot];
   const auto& part = std::get<CopyPart>(packet.message.kind);
-  if (packet.message.epoch != to.replica.configuration().epoch || part.copy != to.replica.copy()) {
+  if (packet.message.configuration_version != to.replica.configuration().version ||
+      part.copy != to.replica.copy()) {
     return;
   }
   to.content.clear();
@@ -140,7 +144,7 @@ void Rig::CopyArrived(const Packet& packet) {
     begin = end + 1;
   }
   to.replica.Installed(part.copy, now_);
-  to.Send(packet.from, Message(packet.message.epoch, CopyAck{.copy = part.copy}));
+  to.Send(packet.from, Message(packet.message.configuration_version, CopyAck{.copy = part.copy}));
 }
 
 bool Rig::Persist() {
@@ -165,9 +169,9 @@ void Rig::Settle() {
       }
       more = true;
     }
-    const Epoch before = record.epoch;
+    const ConfigurationVersion before = record.version;
     Decide();
-    more = more || record.epoch != before;
+    more = more || record.version != before;
   }
 }
 
@@ -208,12 +212,12 @@ void Rig::Decide() {
 bool Rig::Apply(const Proposal& proposal) {
   const bool refused = (proposal.kind == Proposal::Kind::kAdd && !adds) ||
                        (proposal.kind == Proposal::Kind::kDrop && !drops);
-  if (proposal.epoch != record.epoch || refused) {
+  if (proposal.configuration_version != record.version || refused) {
     return false;
   }
-  const auto leave = [&](const Holder& holder) { std::erase(record.members, holder); };
+  const auto leave = [&](const ServerId& server_id) { std::erase(record.replicas, server_id); };
   switch (proposal.kind) {
-    case Proposal::Kind::kTakeOver:
+    case Proposal::Kind::kPromote:
       if (!proposal.released) {
         leave(record.primary);
       }
@@ -223,19 +227,19 @@ bool Rig::Apply(const Proposal& proposal) {
       leave(proposal.subject);
       break;
     case Proposal::Kind::kAdd:
-      record.members.push_back(proposal.subject);
+      record.replicas.push_back(proposal.subject);
       break;
   }
-  ++record.epoch;
-  record.heir.reset();
-  record.leaver.reset();
+  ++record.version;
+  record.successor.reset();
+  record.departing.reset();
   return true;
 }
 
 void Rig::Publish() {
   record.learner.reset();
   for (const auto& server : servers_) {
-    if (names_learners && record.members.size() < options_.copies && !record.Has(server->self) &&
+    if (names_learners && record.replicas.size() < options_.copies && !record.Has(server->self) &&
         !record.learner.has_value()) {
       record.learner = server->self;
     }
@@ -247,20 +251,20 @@ void Rig::Publish() {
   }
 }
 
-void Rig::Write(std::uint32_t primary, const std::vector<std::uint32_t>& members) {
-  ++record.epoch;
+void Rig::Write(std::uint32_t primary, const std::vector<std::uint32_t>& replicas) {
+  ++record.version;
   record.primary = servers_.at(primary)->self;
-  record.members.clear();
-  for (const std::uint32_t slot : members) {
-    record.members.push_back(servers_.at(slot)->self);
+  record.replicas.clear();
+  for (const std::uint32_t slot : replicas) {
+    record.replicas.push_back(servers_.at(slot)->self);
   }
   Publish();
 }
 
 std::vector<std::uint32_t> Rig::members() const {
   std::vector<std::uint32_t> slots;
-  for (const Holder& member : record.members) {
-    slots.push_back(member.slot);
+  for (const ServerId& replica : record.replicas) {
+    slots.push_back(replica.slot);
   }
   std::ranges::sort(slots);
   return slots;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/parameter_server/core/replication/replica.h"
 
 namespace adamant::parameter_server {
@@ -25,17 +26,17 @@ struct ToPersist {
 };
 
 struct Packet {
-  Holder from;
-  Holder to;
+  ServerId from;
+  ServerId to;
   PeerMessage message;
 };
 
 /// A server with one replica. Its content is the names of the entries that it applied.
 class RigServer final : public ReplicaHost {
  public:
-  RigServer(Holder self_in, const Replica::Options& options, std::deque<Packet>& packets);
+  RigServer(ServerId self_in, const Replica::Options& options, std::deque<Packet>& packets);
 
-  void Send(const Holder& to, PeerMessage message) override {
+  void Send(const ServerId& to, PeerMessage message) override {
     packets_.push_back({self, to, std::move(message)});
   }
   void Propose(const Proposal& proposal) override { proposals.push_back(proposal); }
@@ -44,12 +45,12 @@ class RigServer final : public ReplicaHost {
   void Load(BucketId bucket, bool create) override;
   void Serving(BucketId bucket) override;
   void Demoted(BucketId bucket) override;
-  void StartCopy(BucketId bucket, const Holder& learner, std::uint64_t copy, Lsn base) override;
+  void StartCopy(BucketId bucket, const ServerId& learner, std::uint64_t copy, Lsn base) override;
   void StopCopy(BucketId bucket) override;
   void Learn(BucketId bucket, const CopyBegin& begin) override;
   void Clear(BucketId bucket) override;
 
-  const Holder self;
+  const ServerId self;
   Replica replica;
   std::vector<std::string> content;
   std::vector<ToPersist> to_persist;
@@ -121,8 +122,10 @@ class Rig {
   /// Appends an update, which is called "update".
   Lsn AppendUpdate(std::uint32_t slot);
 
-  [[nodiscard]] static PeerMessage Message(Epoch epoch, decltype(PeerMessage::kind) kind) {
-    return {.bucket = kBucket, .epoch = epoch, .kind = std::move(kind)};
+  [[nodiscard]] static PeerMessage Message(ConfigurationVersion configuration_version,
+                                           decltype(PeerMessage::kind) kind) {
+    return {
+        .bucket = kBucket, .configuration_version = configuration_version, .kind = std::move(kind)};
   }
 
   // --- The controller
@@ -135,11 +138,11 @@ class Rig {
   bool names_learners = true;
   bool persists = true;  ///< whether what is to be persisted is
 
-  /// Tells everybody the record, with advice.
+  /// Tells everybody the record, with hint.
   void Publish();
 
-  /// Writes a record by hand, one epoch on.
-  void Write(std::uint32_t primary, const std::vector<std::uint32_t>& members);
+  /// Writes a record by hand, one configuration on.
+  void Write(std::uint32_t primary, const std::vector<std::uint32_t>& replicas);
 
   [[nodiscard]] std::vector<std::uint32_t> members() const;
   [[nodiscard]] std::uint32_t primary() const { return record.primary.slot; }
@@ -149,7 +152,7 @@ class Rig {
   bool Apply(const Proposal& proposal);
   bool Persist();
   void CopyArrived(const Packet& packet);
-  [[nodiscard]] bool Alive(const Holder& holder) const;
+  [[nodiscard]] bool Alive(const ServerId& server) const;
 
   RigOptions options_;
   Clock::TimePoint now_{std::chrono::hours(1)};
@@ -157,7 +160,7 @@ class Rig {
   std::vector<std::unique_ptr<RigServer>> graveyard_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> cut_;
   std::function<bool(const Packet&)> drop_;
-  std::vector<Holder> dead_;
+  std::vector<ServerId> dead_;
 };
 
 }  // namespace adamant::parameter_server

@@ -1,4 +1,4 @@
-// Beginnings, hand-overs, demotions and restores.
+// Beginnings, transfers, demotions and restores.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using Role = Replica::Role;
 
-void NameHeir(Rig& rig, std::uint32_t heir) {
-  rig.record.heir = rig[heir].self;
+void NameSuccessor(Rig& rig, std::uint32_t successor) {
+  rig.record.successor = rig[successor].self;
   for (const std::uint32_t slot : {0U, 1U, 2U}) {
     rig.replica(slot).OnConfiguration(rig.record, rig.now());
   }
@@ -34,9 +34,9 @@ TEST(ReplicaRolesTest, ABucketIsCreatedOnceThenServed) {
 // If its server died, the bucket would be created anew.
 TEST(ReplicaRolesTest, NothingIsAppendedBeforeTheRecordSaysThatTheBucketIsCreated) {
   std::deque<Packet> packets;
-  const Holder self{.slot = 0, .incarnation = 1};
+  const ServerId self{.slot = 0, .incarnation = 1};
   RigServer server(self, {.self = self, .times = {}}, packets);
-  Configuration record{.epoch = 1, .generation = 1, .primary = self, .members = {self}};
+  Configuration record{.version = 1, .generation = 1, .primary = self, .replicas = {self}};
   const Clock::TimePoint now{seconds(1)};
   server.replica.OnConfiguration(record, now);
   server.replica.Loaded(now);
@@ -81,7 +81,7 @@ TEST(ReplicaRolesTest, WhatWasHeldInAnEarlierGenerationIsNotServed) {
   rig.Settle();
   rig.Crash(0);
   ++rig.record.generation;
-  rig.Write(1, {1});  // it was a member
+  rig.Write(1, {1});  // it was a replica
   EXPECT_EQ(rig.replica(1).role(), Role::kLoading);
   EXPECT_THAT(rig[1].loads, ElementsAre(false));
   EXPECT_EQ(rig.replica(1).prepared(), 0U);
@@ -105,11 +105,11 @@ TEST(ReplicaRolesTest, OldRecordsAreIgnored) {
   const Configuration old = rig.record;
   rig.Write(1, {0, 1, 2});
   rig.replica(0).OnConfiguration(old, rig.now());
-  EXPECT_EQ(rig.replica(0).configuration().epoch, rig.record.epoch);
+  EXPECT_EQ(rig.replica(0).configuration().version, rig.record.version);
   EXPECT_EQ(rig.replica(0).role(), Role::kSecondary);
 }
 
-TEST(ReplicaRolesTest, ANewPrimaryServesWhenItsWholeLogIsCommittedInItsEpoch) {
+TEST(ReplicaRolesTest, ANewPrimaryServesWhenItsWholeLogIsCommittedInItsConfiguration) {
   Rig rig;
   rig.names_learners = false;
   rig.Append(0, "a");
@@ -141,9 +141,9 @@ TEST(ReplicaRolesTest, ANewPrimaryBelowMinInSyncIsCopiedFromAndThenServes) {
   EXPECT_THAT(rig[1].content, ElementsAre("a"));
 }
 
-// --- Changes of an epoch under one primary
+// --- Changes of a configuration under one primary
 
-TEST(ReplicaRolesTest, APrimaryServesOnWhenOnlyMembersChange) {
+TEST(ReplicaRolesTest, APrimaryServesOnWhenOnlyReplicasChange) {
   Rig rig;
   rig.names_learners = false;
   rig.Cut(2, 0);
@@ -157,10 +157,10 @@ TEST(ReplicaRolesTest, APrimaryServesOnWhenOnlyMembersChange) {
   EXPECT_EQ(rig[0].served, 1);
 }
 
-TEST(ReplicaRolesTest, ALeaverIsDropped) {
+TEST(ReplicaRolesTest, ADepartingReplicaIsDropped) {
   Rig rig;
   rig.names_learners = false;
-  rig.record.leaver = rig[2].self;
+  rig.record.departing = rig[2].self;
   rig.replica(0).OnConfiguration(rig.record, rig.now());
   rig.Settle();
   EXPECT_THAT(rig.members(), ElementsAre(0, 1));
@@ -168,13 +168,13 @@ TEST(ReplicaRolesTest, ALeaverIsDropped) {
   EXPECT_EQ(rig[2].cleared, 1);
 }
 
-// --- Hand-over
+// --- Transfer
 
-TEST(ReplicaRolesTest, AHandOverDrainsReleasesAndKeepsTheOldPrimaryAsAMember) {
+TEST(ReplicaRolesTest, ATransferDrainsReleasesAndKeepsTheOldPrimaryAsAMember) {
   Rig rig;
   rig.Cut(2, 0);
   rig.Append(0, "a");
-  NameHeir(rig, 1);
+  NameSuccessor(rig, 1);
   rig.Settle();
   EXPECT_EQ(rig.replica(0).role(), Role::kDraining);
   EXPECT_FALSE(rig.replica(0).CanAppend());
@@ -193,10 +193,10 @@ TEST(ReplicaRolesTest, AHandOverDrainsReleasesAndKeepsTheOldPrimaryAsAMember) {
   EXPECT_THAT(rig[0].content, ElementsAre("a", "b"));
 }
 
-TEST(ReplicaRolesTest, AHandOverIsProposedAtOnceAsReleased) {
+TEST(ReplicaRolesTest, ATransferIsProposedAtOnceAsReleased) {
   Rig rig;
   rig.decides = false;
-  NameHeir(rig, 2);
+  NameSuccessor(rig, 2);
   rig.Settle();
   ASSERT_THAT(rig[2].proposals, SizeIs(1));
   EXPECT_TRUE(rig[2].proposals[0].released);
@@ -209,7 +209,7 @@ TEST(ReplicaRolesTest, AReleaseThatIsLostIsRepeated) {
   Rig rig;
   rig.Drop(
       [](const Packet& packet) { return std::holds_alternative<Released>(packet.message.kind); });
-  NameHeir(rig, 1);
+  NameSuccessor(rig, 1);
   rig.Settle();
   EXPECT_EQ(rig.primary(), 0U);
   rig.Drop(nullptr);
@@ -217,11 +217,11 @@ TEST(ReplicaRolesTest, AReleaseThatIsLostIsRepeated) {
   EXPECT_EQ(rig.primary(), 1U);
 }
 
-TEST(ReplicaRolesTest, WhenTheHeirDiesTheOldPrimaryServesAgain) {
+TEST(ReplicaRolesTest, WhenTheSuccessorDiesTheOldPrimaryServesAgain) {
   Rig rig;
   rig.names_learners = false;
   rig.decides = false;
-  NameHeir(rig, 1);
+  NameSuccessor(rig, 1);
   rig.Settle();
   ASSERT_EQ(rig.replica(0).role(), Role::kDraining);
   rig.Crash(1);
@@ -234,31 +234,31 @@ TEST(ReplicaRolesTest, WhenTheHeirDiesTheOldPrimaryServesAgain) {
   EXPECT_EQ(rig[0].demoted, 0);
 }
 
-TEST(ReplicaRolesTest, AnHeirThatCannotReachTheControllerIsDropped) {
+TEST(ReplicaRolesTest, ASuccessorThatCannotReachTheControllerIsDropped) {
   Rig rig;
   rig.names_learners = false;
   rig.deaf = {1};
-  NameHeir(rig, 1);
+  NameSuccessor(rig, 1);
   rig.Pass(seconds(4));
   EXPECT_THAT(rig.members(), ElementsAre(0, 2));
   EXPECT_EQ(rig.replica(0).role(), Role::kServing);
 }
 
-TEST(ReplicaRolesTest, AHandOverGoesOnWhenTheAdviceIsTakenBack) {
+TEST(ReplicaRolesTest, ATransferGoesOnWhenTheAdviceIsTakenBack) {
   Rig rig;
   rig.Cut(2, 0);
   rig.Append(0, "a");
-  NameHeir(rig, 1);
+  NameSuccessor(rig, 1);
   rig.Settle();
   ASSERT_EQ(rig.replica(0).role(), Role::kDraining);
-  rig.record.heir.reset();
+  rig.record.successor.reset();
   rig.replica(0).OnConfiguration(rig.record, rig.now());
   rig.Heal();
   rig.Pass(milliseconds(1100));
   EXPECT_EQ(rig.primary(), 1U);
 }
 
-TEST(ReplicaRolesTest, ACopyUnderWayIsGivenUpForAHandOver) {
+TEST(ReplicaRolesTest, ACopyUnderWayIsGivenUpForATransfer) {
   Rig rig({.copies = 2});
   rig.names_learners = false;
   rig.Drop(
@@ -267,7 +267,7 @@ TEST(ReplicaRolesTest, ACopyUnderWayIsGivenUpForAHandOver) {
   rig.replica(0).OnConfiguration(rig.record, rig.now());
   rig.Settle();
   const int stopped = rig[0].stopped_copies;
-  NameHeir(rig, 1);
+  NameSuccessor(rig, 1);
   rig.Settle();
   EXPECT_EQ(rig[0].stopped_copies, stopped + 1);
   EXPECT_EQ(rig.primary(), 1U);

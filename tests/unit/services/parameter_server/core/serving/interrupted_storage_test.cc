@@ -17,13 +17,14 @@ namespace {
 /// A server that is asked to learn its only bucket, of one shard; the test is the primary.
 class InterruptedStorageTest : public ::testing::Test, protected Driver {
  protected:
-  static constexpr Holder kPrimary{.slot = 1, .incarnation = 1};
-  static constexpr Epoch kEpoch = 4;
+  static constexpr ServerId kPrimary{.slot = 1, .incarnation = 1};
+  static constexpr ConfigurationVersion kVersion = 4;
 
   InterruptedStorageTest() { EXPECT_TRUE(core_.ReadStored().ok()); }
 
   void Deliver(decltype(PeerMessage::kind) kind) {
-    core_.OnPeerMessage(kPrimary, {.bucket = 0, .epoch = kEpoch, .kind = std::move(kind)});
+    core_.OnPeerMessage(kPrimary,
+                        {.bucket = 0, .configuration_version = kVersion, .kind = std::move(kind)});
   }
 
   /// All of a copy.
@@ -40,7 +41,7 @@ class InterruptedStorageTest : public ::testing::Test, protected Driver {
   }
 
   // Driver.
-  void SendToPeer(const Holder& /*to*/, PeerMessage message) override {
+  void SendToPeer(const ServerId& /*to*/, PeerMessage message) override {
     if (const auto* ack = std::get_if<CopyAck>(&message.kind)) {
       acknowledged_.push_back(ack->copy);
     }
@@ -77,7 +78,7 @@ TEST_F(InterruptedStorageTest, ABucketThatWasTakenAwayIsNotInstalled) {
   Copy(1);
   store_.InterruptNextFlush([this] {
     core_.SetConfigurations(
-        std::vector<Configuration>{{.epoch = kEpoch + 1, .generation = 1, .primary = kPrimary}},
+        std::vector<Configuration>{{.version = kVersion + 1, .generation = 1, .primary = kPrimary}},
         {});
   });
   ASSERT_TRUE(core_.DoStorage().ok());
@@ -85,14 +86,15 @@ TEST_F(InterruptedStorageTest, ABucketThatWasTakenAwayIsNotInstalled) {
   EXPECT_TRUE(acknowledged_.empty());
 }
 
-// What is stored would be erased, and the member that the learner becomes goes on from its memory.
+// What is stored would be erased, and the replica that the learner becomes goes on from its memory.
 TEST_F(InterruptedStorageTest, ALateBeginningOfACopyChangesNothing) {
   Copy(1);
   ASSERT_TRUE(core_.DoStorage().ok());
   ASSERT_EQ(acknowledged_, std::vector<std::uint64_t>{1});
   const CopyBegin begin{.copy = 1, .base = 0, .generation = 1, .parts = 1};
-  const Holder replaced{.slot = 2, .incarnation = 1};  // its first copy has the same number
-  core_.OnPeerMessage(replaced, {.bucket = 0, .epoch = kEpoch - 1, .kind = begin});
+  const ServerId replaced{.slot = 2, .incarnation = 1};  // its first copy has the same number
+  core_.OnPeerMessage(replaced,
+                      {.bucket = 0, .configuration_version = kVersion - 1, .kind = begin});
   Deliver(begin);
   ASSERT_TRUE(core_.DoStorage().ok());
   EXPECT_EQ(MarkedBuckets(memory_).value(), std::vector<BucketId>{0});
@@ -104,9 +106,9 @@ TEST_F(InterruptedStorageTest, AFlushKeepsTheLogOfRecordsThatAreNotStoredYet) {
                         .parameters = {{.name = "w", .layer = "l", .shape = {4}}},
                         .optimisers = {{.location = OptimiserLocation::kWorker}}};
   options.mode = PersistenceMode::kWal;
-  const Holder self = options.self;
+  const ServerId self = options.self;
   std::vector<Configuration> map{
-      {.epoch = 1, .generation = 1, .primary = self, .members = {self}, .created = true}};
+      {.version = 1, .generation = 1, .primary = self, .replicas = {self}, .created = true}};
   {
     ParameterServer server(options, store_, clock_, *this);
     ASSERT_TRUE(server.ReadStored().ok());
@@ -117,7 +119,7 @@ TEST_F(InterruptedStorageTest, AFlushKeepsTheLogOfRecordsThatAreNotStoredYet) {
     server.SetConfigurations(map, {});
     const std::vector<float> ones(4, 1);
     server.Submit({.writer = {.slot = 0, .incarnation = 1},
-                   .updates = {{.bucket_epoch = 1, .sequence = 1, .values = ones}}},
+                   .updates = {{.bucket_version = 1, .sequence = 1, .values = ones}}},
                   [](const std::vector<ShardAck>&) {});
     ASSERT_TRUE(server.PutRecord("ledger/0", 0, "value", [](const RecordAnswer&) {}).ok());
     ASSERT_TRUE(server.DoStorage().ok());  // both are logged, and the record is not written yet
@@ -125,7 +127,7 @@ TEST_F(InterruptedStorageTest, AFlushKeepsTheLogOfRecordsThatAreNotStoredYet) {
   }
   ParameterServer later(options, store_, clock_, *this);
   ASSERT_TRUE(later.ReadStored().ok());
-  map[0].epoch = 2;
+  map[0].version = 2;
   map[0].generation = 2;
   later.SetConfigurations(map, {});
   ASSERT_TRUE(later.DoStorage().ok());
@@ -142,7 +144,7 @@ TEST_F(InterruptedStorageTest, AFlushErasesNothingOfABucketThatWasTakenAwayMeanw
   ParameterServer server(options, store_, clock_, *this);
   ASSERT_TRUE(server.ReadStored().ok());
   std::vector<Configuration> map{
-      {.epoch = 1, .generation = 1, .primary = options.self, .members = {options.self}}};
+      {.version = 1, .generation = 1, .primary = options.self, .replicas = {options.self}}};
   for (const bool created : {false, true}) {
     map[0].created = created;
     server.SetConfigurations(map, {});
@@ -150,12 +152,12 @@ TEST_F(InterruptedStorageTest, AFlushErasesNothingOfABucketThatWasTakenAwayMeanw
   }
   const std::vector<float> ones(4, 1);
   server.Submit({.writer = {.slot = 0, .incarnation = 1},
-                 .updates = {{.bucket_epoch = 1, .sequence = 1, .values = ones}}},
+                 .updates = {{.bucket_version = 1, .sequence = 1, .values = ones}}},
                 [](const std::vector<ShardAck>&) {});
   ASSERT_TRUE(server.DoStorage().ok());
   store_.TakeErasedRanges();
   store_.InterruptNextFlush([&] {
-    map[0] = {.epoch = 2, .generation = 2, .primary = kPrimary, .members = {kPrimary}};
+    map[0] = {.version = 2, .generation = 2, .primary = kPrimary, .replicas = {kPrimary}};
     server.SetConfigurations(map, {});
   });
   ASSERT_TRUE(server.Flush().ok());
@@ -174,12 +176,12 @@ TEST_F(InterruptedStorageTest, WhatIsErasedOfTheLogIsNotErasedAgain) {
     options.mode = mode;
     ParameterServer server(options, store, clock_, *this);
     ASSERT_TRUE(server.ReadStored().ok());
-    const Holder self = options.self;
+    const ServerId self = options.self;
     for (const bool created : {false, true}) {
-      server.SetConfigurations(std::vector<Configuration>{{.epoch = 1,
+      server.SetConfigurations(std::vector<Configuration>{{.version = 1,
                                                            .generation = 1,
                                                            .primary = self,
-                                                           .members = {self},
+                                                           .replicas = {self},
                                                            .created = created}},
                                {});
       ASSERT_TRUE(server.DoStorage().ok());
@@ -190,7 +192,7 @@ TEST_F(InterruptedStorageTest, WhatIsErasedOfTheLogIsNotErasedAgain) {
     for (std::uint64_t i = 0; i < 5; ++i) {
       const std::vector<float> ones(4, 1);
       server.Submit({.writer = {.slot = 0, .incarnation = 1},
-                     .updates = {{.bucket_epoch = 1, .sequence = i + 1, .values = ones}}},
+                     .updates = {{.bucket_version = 1, .sequence = i + 1, .values = ones}}},
                     [](const std::vector<ShardAck>&) {});
       ASSERT_TRUE(server.PutRecord("ledger/0", i, "value", [](const RecordAnswer&) {}).ok());
       ASSERT_TRUE(server.DoStorage().ok());
@@ -219,10 +221,10 @@ TEST_F(InterruptedStorageTest, APutIsAnsweredWithItsOwnVersion) {
   ParameterServer server(options, store, clock_, *this);
   ASSERT_TRUE(server.ReadStored().ok());
   for (const bool created : {false, true}) {
-    server.SetConfigurations(std::vector<Configuration>{{.epoch = 1,
+    server.SetConfigurations(std::vector<Configuration>{{.version = 1,
                                                          .generation = 1,
                                                          .primary = options.self,
-                                                         .members = {options.self},
+                                                         .replicas = {options.self},
                                                          .created = created}},
                              {});
     ASSERT_TRUE(server.DoStorage().ok());

@@ -23,7 +23,7 @@ class ParameterServerTest : public ServerFixture {
     return options;
   }
 
-  ShardUpdate Ones(std::uint64_t sequence) {
+  ShardUpdate Ones(Sequence sequence) {
     return {.sequence = sequence, .kind = UpdateKind::kWeightChange, .values = ones_};
   }
 
@@ -51,8 +51,8 @@ TEST_F(ParameterServerTest, ABucketOfAnotherServerIsRefused) {
   Create(Random());
   rig_->AssignAll(0);
   for (Configuration& line : rig_->map) {
-    line = {.epoch = 3, .generation = 1, .primary = {.slot = 1, .incarnation = 1}};
-    line.members = {line.primary};
+    line = {.version = 3, .generation = 1, .primary = {.slot = 1, .incarnation = 1}};
+    line.replicas = {line.primary};
   }
   rig_->Publish();
   EXPECT_EQ(server().Fetch(nullptr, std::vector<ShardId>{0}, 0)->at(0).outcome,
@@ -65,7 +65,7 @@ TEST_F(ParameterServerTest, AnOldRecordIsIgnored) {
   Create(Random());
   const std::vector<Configuration> current = rig_->map;
   for (Configuration& line : rig_->map) {
-    line.epoch = 0;
+    line.version = 0;
     line.primary = {.slot = 1, .incarnation = 1};
   }
   rig_->Publish();

@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Writer kWriter{.slot = 0, .incarnation = 3};
+constexpr WorkerId kWriter{.slot = 0, .incarnation = 3};
 
 class PersistedTest : public ::testing::Test {
  protected:
@@ -24,7 +24,7 @@ class PersistedTest : public ::testing::Test {
     rig_.AssignAll(0);
     rig_.AddEverywhere(1);
     rig_.AddEverywhere(2);
-    EXPECT_EQ(rig_.map[0].members.size(), 3u);
+    EXPECT_EQ(rig_.map[0].replicas.size(), 3u);
   }
 
   static ServerOptions Options() {
@@ -36,7 +36,7 @@ class PersistedTest : public ::testing::Test {
             .flush = {.interval = std::chrono::hours(1)}};  // it is due when it is asked for
   }
 
-  std::optional<std::vector<ShardAck>> Push(std::uint32_t slot, std::uint64_t sequence) {
+  std::optional<std::vector<ShardAck>> Push(std::uint32_t slot, Sequence sequence) {
     const auto values = std::make_shared<const std::vector<float>>(8, 1.0F);
     return rig_.Push(
         slot,
@@ -45,7 +45,7 @@ class PersistedTest : public ::testing::Test {
          .owner = values});
   }
 
-  void ExpectApplied(std::uint32_t slot, std::uint64_t sequence) {
+  void ExpectApplied(std::uint32_t slot, Sequence sequence) {
     const auto acks = Push(slot, sequence);
     ASSERT_TRUE(acks.has_value());
     EXPECT_EQ(acks->at(0).outcome, PushOutcome::kApplied);
@@ -74,14 +74,14 @@ class PersistedTest : public ::testing::Test {
   ServerRig rig_{3};
 };
 
-TEST_F(PersistedTest, IsWhatAllMembersHaveFlushed) {
+TEST_F(PersistedTest, IsWhatAllReplicasHaveFlushed) {
   ExpectApplied(0, 1);
   Flush({0, 1});
-  EXPECT_EQ(Persisted(0), 0u) << "one member has not";
+  EXPECT_EQ(Persisted(0), 0u) << "one replica has not";
   ExpectApplied(0, 2);
   Flush({2});
   EXPECT_EQ(Persisted(0), 1u) << "the primary has not flushed the second";
-  for (std::uint64_t sequence = 3; sequence <= 20; ++sequence) {
+  for (Sequence sequence = 3; sequence <= 20; ++sequence) {
     ExpectApplied(0, sequence);
     Flush({0, 1});
   }
@@ -93,7 +93,7 @@ TEST_F(PersistedTest, IsWhatAllMembersHaveFlushed) {
   EXPECT_EQ(Persisted(0), 21u);
 }
 
-TEST_F(PersistedTest, IsHeldByAMemberWhoseDiskIsFull) {
+TEST_F(PersistedTest, IsHeldByAReplicaWhoseDiskIsFull) {
   ExpectApplied(0, 1);
   rig_.store(2).SetFull(true);
   Flush({0, 1, 2});
@@ -103,7 +103,7 @@ TEST_F(PersistedTest, IsHeldByAMemberWhoseDiskIsFull) {
   EXPECT_EQ(Persisted(0), 1u);
 }
 
-TEST_F(PersistedTest, IsNotHeldByAMemberThatWasDropped) {
+TEST_F(PersistedTest, IsNotHeldByAReplicaThatWasDropped) {
   ExpectApplied(0, 1);
   Flush({0, 1});
   rig_.Kill(2);
@@ -157,15 +157,15 @@ TEST_F(PersistedTest, ALearnerIsAddedWhenItsDiskHasWhatWorkersMayHaveForgotten) 
   rig_.store(2).SetFull(false);
   ASSERT_TRUE(rig_.server(2).DoStorage().ok());
   rig_.Advance(seconds(1));
-  EXPECT_EQ(rig_.map[0].members.size(), 2u) << "its disk has what it was when the copy was made";
+  EXPECT_EQ(rig_.map[0].replicas.size(), 2u) << "its disk has what it was when the copy was made";
   EXPECT_LE(rig_.server(2).flusher().DueAt(), rig_.clock.Now()) << "it is asked to flush";
   Flush({2});
-  EXPECT_EQ(rig_.map[0].members.size(), 3u);
+  EXPECT_EQ(rig_.map[0].replicas.size(), 3u);
 }
 
-TEST_F(PersistedTest, ARequestReachesAllMembersAndIsAnsweredAtOnce) {
+TEST_F(PersistedTest, ARequestReachesAllReplicasAndIsAnsweredAtOnce) {
   ExpectApplied(0, 1);
-  rig_.Advance(milliseconds(500));  // the members know that it is committed
+  rig_.Advance(milliseconds(500));  // the replicas know that it is committed
   EXPECT_EQ(rig_.server(0).RequestFlush(kWriter, std::vector<ShardId>{0}).at(0), 0u);
   rig_.Advance(milliseconds(50));
   for (const std::uint32_t slot : {0u, 1u, 2u}) {
@@ -187,7 +187,7 @@ TEST_F(PersistedTest, AnEntryWithoutUpdatesHoldsNothing) {
   EXPECT_EQ(Persisted(0), 2u);
 }
 
-TEST_F(PersistedTest, ADuplicateThatWaitedIsAnsweredUnderTheEpochThatCommittedIt) {
+TEST_F(PersistedTest, ADuplicateThatWaitedIsAnsweredUnderTheConfigurationThatCommittedIt) {
   rig_.cut.insert({0, 2});
   EXPECT_FALSE(Push(0, 1).has_value());
   auto acks = std::make_shared<std::vector<ShardAck>>();
@@ -197,11 +197,11 @@ TEST_F(PersistedTest, ADuplicateThatWaitedIsAnsweredUnderTheEpochThatCommittedIt
        .updates = {{.sequence = 1, .kind = UpdateKind::kGradient, .values = *values}},
        .owner = values},
       [acks](std::vector<ShardAck> settled) { *acks = std::move(settled); });
-  const Epoch judged = rig_.map[0].epoch;
-  rig_.Advance(milliseconds(3500));  // the silent member is dropped
+  const ConfigurationVersion judged = rig_.map[0].version;
+  rig_.Advance(milliseconds(3500));  // the silent replica is dropped
   ASSERT_EQ(acks->size(), 1u);
   EXPECT_EQ(acks->at(0).outcome, PushOutcome::kDuplicate);
-  EXPECT_EQ(acks->at(0).epoch, judged + 1);
+  EXPECT_EQ(acks->at(0).configuration_version, judged + 1);
 }
 
 TEST_F(PersistedTest, APutIsRefusedForWhatIsCommittedOnly) {
@@ -223,7 +223,7 @@ TEST_F(PersistedTest, APutThatWasOverwrittenDoesNotComeBackInPlaceOfACommittedOn
   ASSERT_FALSE(rig_.Put(0, "ledger/0", 1, "stale").has_value());
   rig_.Kill(0);
   ASSERT_EQ(rig_.map[0].primary.slot, 1u);
-  ASSERT_EQ(rig_.map[0].members.size(), 2u);
+  ASSERT_EQ(rig_.map[0].replicas.size(), 2u);
   ExpectApplied(1, 1);
   ASSERT_TRUE(rig_.Put(1, "ledger/0", 1, "committed")->stored);
   rig_.Kill(1, false);  // server 2 is not to take over
@@ -254,9 +254,9 @@ TEST_F(PersistedTest, NorInPlaceOfOneThatWasStored) {
   EXPECT_EQ(rig_.server(2).GetRecord("ledger/0").record.value, "committed");
 }
 
-// The other members have only its entry in the log: they hear that it is committed with the next
+// The other replicas have only its entry in the log: they hear that it is committed with the next
 // one.
-TEST_F(PersistedTest, AnAcknowledgedRecordSurvivesTheLossOfPowerAtEachMember) {
+TEST_F(PersistedTest, AnAcknowledgedRecordSurvivesTheLossOfPowerAtEachReplica) {
   for (const std::uint32_t slot : {0u, 1u, 2u}) {
     SCOPED_TRACE(slot);
     const std::uint64_t version = slot;
@@ -277,7 +277,7 @@ TEST_F(PersistedTest, AnAcknowledgedRecordSurvivesTheLossOfPowerAtEachMember) {
         rig_.AddEverywhere(each);
       }
     }
-    ASSERT_EQ(rig_.map[0].members.size(), 3u);
+    ASSERT_EQ(rig_.map[0].replicas.size(), 3u);
   }
 }
 

@@ -15,7 +15,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 class PushTest : public ServerFixture {
  protected:
-  static ShardUpdate Change(std::uint64_t sequence, std::span<const float> values) {
+  static ShardUpdate Change(Sequence sequence, std::span<const float> values) {
     return {.sequence = sequence, .kind = UpdateKind::kWeightChange, .values = values};
   }
 
@@ -64,7 +64,7 @@ TEST_F(PushTest, AGapIsAnsweredWithWhatComesNext) {
 
 TEST_F(PushTest, ANewIncarnationStartsAtOneAndFencesTheOldOne) {
   Create(Flat(4, OnWorker()));
-  const Writer successor{.slot = kWriter.slot, .incarnation = kWriter.incarnation + 1};
+  const WorkerId successor{.slot = kWriter.slot, .incarnation = kWriter.incarnation + 1};
   PushOne(Change(1, ones_));
   EXPECT_EQ(PushOne(Change(2, ones_), successor).expected, 1u);
   EXPECT_EQ(PushOne(Change(1, ones_), successor).outcome, PushOutcome::kApplied);
@@ -73,7 +73,7 @@ TEST_F(PushTest, ANewIncarnationStartsAtOneAndFencesTheOldOne) {
 
 TEST_F(PushTest, AdmittingASuccessorFencesTheOldOneAtOnce) {
   Create(Flat(4, OnWorker()));
-  const Writer successor{.slot = kWriter.slot, .incarnation = kWriter.incarnation + 1};
+  const WorkerId successor{.slot = kWriter.slot, .incarnation = kWriter.incarnation + 1};
   ASSERT_TRUE(server().Admit(kWriter).ok());
   PushOne(Change(1, ones_));
   ASSERT_TRUE(server().Admit(successor).ok());
@@ -87,9 +87,9 @@ TEST_F(PushTest, AWriterThatTheControllerHasGivenUpIsFencedBeforeItsSuccessorCom
   Create(Flat(4, OnWorker()));
   ASSERT_TRUE(server().Admit(kWriter).ok());
   PushOne(Change(1, ones_));
-  server().RefuseWritersBelow(std::vector<std::uint64_t>{kWriter.incarnation, 1, 1, 1, 7});
+  server().RefuseWritersBelow(std::vector<Incarnation>{kWriter.incarnation, 1, 1, 1, 7});
   EXPECT_EQ(PushOne(Change(2, ones_)).outcome, PushOutcome::kApplied);
-  server().RefuseWritersBelow(std::vector<std::uint64_t>{kWriter.incarnation + 1});
+  server().RefuseWritersBelow(std::vector<Incarnation>{kWriter.incarnation + 1});
   EXPECT_EQ(PushOne(Change(3, ones_)).outcome, PushOutcome::kStaleIncarnation);
   EXPECT_TRUE(absl::IsFailedPrecondition(server().Admit(kWriter)));
   EXPECT_TRUE(server().Admit({.slot = 0, .incarnation = kWriter.incarnation + 1}).ok());
@@ -132,10 +132,10 @@ TEST_F(PushTest, WhatDoesNotFitTheShardIsRefused) {
 TEST_F(PushTest, AWorkerWithANewerMapWaitsUntilItIsKnownHere) {
   Create(Flat(4, OnWorker()));
   ShardUpdate update = Change(1, ones_);
-  update.bucket_epoch = rig_->map[0].epoch + 1;
+  update.bucket_version = rig_->map[0].version + 1;
   EXPECT_EQ(rig_->Push(0, {.writer = kWriter, .updates = {update}})->at(0).outcome,
             PushOutcome::kNotReady);
-  update.bucket_epoch = 0;  // an older one still names this primary
+  update.bucket_version = 0;  // an older one still names this primary
   EXPECT_EQ(rig_->Push(0, {.writer = kWriter, .updates = {update}})->at(0).outcome,
             PushOutcome::kApplied);
 }

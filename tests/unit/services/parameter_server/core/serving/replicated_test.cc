@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::Each;
 
-constexpr Writer kWriter{.slot = 0, .incarnation = 3};
+constexpr WorkerId kWriter{.slot = 0, .incarnation = 3};
 
 class ReplicatedTest : public ::testing::Test {
  protected:
@@ -40,12 +40,12 @@ class ReplicatedTest : public ::testing::Test {
     rig_.AddEverywhere(1);
     rig_.AddEverywhere(2);
     for (const Configuration& line : rig_.map) {
-      ASSERT_EQ(line.members.size(), 3u);
+      ASSERT_EQ(line.replicas.size(), 3u);
     }
   }
 
   /// One push to all four shards.
-  struct Push MakePush(std::uint64_t sequence) {
+  struct Push MakePush(Sequence sequence) {
     auto values = std::make_shared<std::vector<float>>(1000);
     for (std::size_t i = 0; i < values->size(); ++i) {
       (*values)[i] = static_cast<float>(sequence) + static_cast<float>(i) / 777;
@@ -60,7 +60,7 @@ class ReplicatedTest : public ::testing::Test {
     return push;
   }
 
-  void ExpectApplied(std::uint32_t slot, std::uint64_t sequence) {
+  void ExpectApplied(std::uint32_t slot, Sequence sequence) {
     const auto acks = rig_.Push(slot, MakePush(sequence));
     ASSERT_TRUE(acks.has_value()) << "push " << sequence;
     for (const ShardAck& ack : *acks) {
@@ -91,7 +91,7 @@ class ReplicatedTest : public ::testing::Test {
 
 TEST_F(ReplicatedTest, ASuccessorHasEveryAcknowledgedUpdateBitForBit) {
   StartThree();
-  for (std::uint64_t sequence = 1; sequence <= 5; ++sequence) {
+  for (Sequence sequence = 1; sequence <= 5; ++sequence) {
     ExpectApplied(0, sequence);
   }
   const auto before = Bits(0);
@@ -100,19 +100,19 @@ TEST_F(ReplicatedTest, ASuccessorHasEveryAcknowledgedUpdateBitForBit) {
   ASSERT_NE(successor, 0u);
   for (BucketId bucket = 0; bucket < 3; ++bucket) {
     EXPECT_EQ(rig_.map[bucket].primary.slot, successor) << "one of them was asked first";
-    EXPECT_EQ(rig_.map[bucket].members.size(), 2u);
+    EXPECT_EQ(rig_.map[bucket].replicas.size(), 2u);
   }
   EXPECT_EQ(Bits(successor), before);
   EXPECT_EQ(rig_.Push(successor, MakePush(5))->at(0).outcome, PushOutcome::kDuplicate);
   ExpectApplied(successor, 6);
 }
 
-TEST_F(ReplicatedTest, NothingIsAcknowledgedBeforeAllMembersHaveIt) {
+TEST_F(ReplicatedTest, NothingIsAcknowledgedBeforeAllReplicasHaveIt) {
   StartThree();
   rig_.cut.insert({0, 2});
   EXPECT_FALSE(rig_.Push(0, MakePush(1)).has_value());
-  rig_.Advance(milliseconds(3500));  // the silent member is dropped
-  EXPECT_EQ(rig_.map[0].members.size(), 2u);
+  rig_.Advance(milliseconds(3500));  // the silent replica is dropped
+  EXPECT_EQ(rig_.map[0].replicas.size(), 2u);
   EXPECT_EQ(Included(0), 1u);
   EXPECT_EQ(rig_.Push(0, MakePush(1))->at(0).outcome, PushOutcome::kDuplicate);
 }
@@ -142,9 +142,9 @@ TEST_F(ReplicatedTest, WaitersOfADemotedPrimaryAreSentElsewhere) {
   rig_.Run();
   EXPECT_FALSE(acks->has_value());
   for (Configuration& line : rig_.map) {
-    ++line.epoch;
-    line.members = {rig_.holder(1), rig_.holder(2)};
-    line.primary = rig_.holder(1);
+    ++line.version;
+    line.replicas = {rig_.server_id(1), rig_.server_id(2)};
+    line.primary = rig_.server_id(1);
   }
   rig_.Publish();
   ASSERT_TRUE(acks->has_value());
@@ -154,24 +154,24 @@ TEST_F(ReplicatedTest, WaitersOfADemotedPrimaryAreSentElsewhere) {
 
 TEST_F(ReplicatedTest, ALearnerGetsTheContentAndWhatIsPushedMeanwhile) {
   StartThree();
-  for (std::uint64_t sequence = 1; sequence <= 3; ++sequence) {
+  for (Sequence sequence = 1; sequence <= 3; ++sequence) {
     ExpectApplied(0, sequence);
   }
   ASSERT_TRUE(rig_.Put(0, "ledger/0", 0, "first").has_value());
   rig_.Kill(2);
-  EXPECT_EQ(rig_.map[0].members.size(), 2u);
+  EXPECT_EQ(rig_.map[0].replicas.size(), 2u);
   rig_.Start(3, Options());
   for (Configuration& line : rig_.map) {
-    line.learner = rig_.holder(3);
+    line.learner = rig_.server_id(3);
   }
   rig_.server(0).SetConfigurations(rig_.map, rig_.dead);  // the copy begins
   ExpectApplied(0, 4);
-  ASSERT_EQ(rig_.map[0].members.size(), 3u);
+  ASSERT_EQ(rig_.map[0].replicas.size(), 3u);
   ExpectApplied(0, 5);
   const auto before = Bits(0);
   rig_.Kill(1);
   rig_.Kill(0);
-  EXPECT_EQ(rig_.map[0].primary, rig_.holder(3));
+  EXPECT_EQ(rig_.map[0].primary, rig_.server_id(3));
   EXPECT_EQ(Bits(3), before);
   EXPECT_EQ(rig_.server(3).GetRecord("ledger/0").record.value, "first");
   EXPECT_EQ(rig_.Push(3, MakePush(6))->at(0).outcome, PushOutcome::kNotReady)
@@ -184,37 +184,37 @@ TEST_F(ReplicatedTest, ALearnerWhoseAnswersWereLostIsCopiedToAnewWhenItsWayIsOpe
   rig_.Start(3, Options());
   rig_.cut.insert({3, 0});
   rig_.AddEverywhere(3);
-  ASSERT_EQ(rig_.map[0].members.size(), 3u);
+  ASSERT_EQ(rig_.map[0].replicas.size(), 3u);
   rig_.cut.clear();
-  rig_.server(3).OnPeerConnected(rig_.holder(0));
+  rig_.server(3).OnPeerConnected(rig_.server_id(0));
   rig_.Run();
   for (const Configuration& line : rig_.map) {
-    EXPECT_EQ(line.members.size(), 4u) << "without waiting for a lease to end";
+    EXPECT_EQ(line.replicas.size(), 4u) << "without waiting for a lease to end";
   }
   ExpectApplied(0, 2);
 }
 
-TEST_F(ReplicatedTest, ARestartedProcessIsAMemberOfNothing) {
+TEST_F(ReplicatedTest, ARestartedProcessIsAReplicaOfNothing) {
   StartThree();
   ExpectApplied(0, 1);
   rig_.Kill(1, false);
   rig_.Start(1, Options());
-  EXPECT_FALSE(rig_.Push(0, MakePush(2)).has_value()) << "its old incarnation is still a member";
+  EXPECT_FALSE(rig_.Push(0, MakePush(2)).has_value()) << "its old incarnation is still a replica";
   rig_.Advance(seconds(4));
-  EXPECT_EQ(rig_.map[0].members.size(), 2u);
+  EXPECT_EQ(rig_.map[0].replicas.size(), 2u);
   ExpectApplied(0, 3);
 }
 
-TEST_F(ReplicatedTest, AHandOverNeedsNoWaiting) {
+TEST_F(ReplicatedTest, ATransferNeedsNoWaiting) {
   StartThree();
   ExpectApplied(0, 1);
   for (Configuration& line : rig_.map) {
-    line.heir = rig_.holder(2);
+    line.successor = rig_.server_id(2);
   }
   rig_.Publish();
   for (const Configuration& line : rig_.map) {
-    EXPECT_EQ(line.primary, rig_.holder(2));
-    EXPECT_EQ(line.members.size(), 3u) << "the old primary stays";
+    EXPECT_EQ(line.primary, rig_.server_id(2));
+    EXPECT_EQ(line.replicas.size(), 3u) << "the old primary stays";
   }
   EXPECT_EQ(rig_.Push(0, MakePush(2))->at(0).outcome, PushOutcome::kNotPrimary);
   ExpectApplied(2, 2);
@@ -261,7 +261,7 @@ class LoggedTest : public ReplicatedTest, public ::testing::WithParamInterface<P
 
 TEST_P(LoggedTest, NothingAcknowledgedIsLostWhenAllAreKilled) {
   StartThree(GetParam());
-  for (std::uint64_t sequence = 1; sequence <= 3; ++sequence) {
+  for (Sequence sequence = 1; sequence <= 3; ++sequence) {
     ExpectApplied(0, sequence);
   }
   ASSERT_TRUE(rig_.Flush(1).ok());
@@ -284,13 +284,13 @@ TEST_P(LoggedTest, NothingAcknowledgedIsLostWhenAllAreKilled) {
   }
 }
 
-TEST_P(LoggedTest, AMemberWhoseDiskIsFullIsDropped) {
+TEST_P(LoggedTest, AReplicaWhoseDiskIsFullIsDropped) {
   StartThree(GetParam());
   ExpectApplied(0, 1);
   rig_.store(2).SetFull(true);
   EXPECT_FALSE(rig_.Push(0, MakePush(2)).has_value());
   rig_.Advance(seconds(8));
-  EXPECT_EQ(rig_.map[0].members.size(), 2u);
+  EXPECT_EQ(rig_.map[0].replicas.size(), 2u);
   EXPECT_EQ(rig_.Push(0, MakePush(2))->at(0).outcome, PushOutcome::kDuplicate);
 }
 
@@ -310,7 +310,7 @@ TEST_P(LoggedTest, WhatALearnerAcceptsWhileItsCopyComesStaysInItsLog) {
   ASSERT_TRUE(rig_.Put(0, "ledger/0", 0, "a").has_value());
   rig_.Release();
   for (const Configuration& line : rig_.map) {
-    ASSERT_EQ(line.members.size(), 3u);
+    ASSERT_EQ(line.replicas.size(), 3u);
   }
   for (const std::uint32_t slot : {0u, 1u, 2u}) {
     rig_.Kill(slot);
@@ -333,11 +333,11 @@ TEST_P(LoggedTest, WhatIsCommittedAndNotYetAppliedStaysInTheLogOrIsFlushed) {
     const Configuration& line = rig_.map[bucket];
     const Beacon beacon{.generation = line.generation,
                         .primary = line.primary,
-                        .members = line.members,
+                        .replicas = line.replicas,
                         .committed = 3,
                         .sent = rig_.clock.Now()};
-    rig_.server(1).OnPeerMessage(line.primary,
-                                 {.bucket = bucket, .epoch = line.epoch, .kind = beacon});
+    rig_.server(1).OnPeerMessage(
+        line.primary, {.bucket = bucket, .configuration_version = line.version, .kind = beacon});
   }
   ASSERT_TRUE(rig_.server(1).Flush().ok());
   for (const std::uint32_t slot : {0u, 1u, 2u}) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "tests/unit/services/parameter_server/core/serving/server_rig.h"
 
 namespace adamant::parameter_server {
@@ -13,7 +14,7 @@ namespace adamant::parameter_server {
 /// A parameter server over a store in memory, alone in its job, primary of all buckets.
 class ServerFixture : public ::testing::Test {
  protected:
-  static constexpr Writer kWriter{.slot = 0, .incarnation = 3};
+  static constexpr WorkerId kWriter{.slot = 0, .incarnation = 3};
 
   /// One parameter of `elements` zeros, shaped [elements].
   static ServerOptions Flat(std::int64_t elements, const ParameterOptimiser& optimiser) {
@@ -44,14 +45,14 @@ class ServerFixture : public ::testing::Test {
 
   std::vector<ShardAck> PushAll(Push push) {
     for (ShardUpdate& update : push.updates) {
-      update.bucket_epoch = rig_->map[0].epoch;
+      update.bucket_version = rig_->map[0].version;
     }
     const auto acks = rig_->Push(0, push);
     EXPECT_TRUE(acks.has_value());
     return acks.value_or(std::vector<ShardAck>(push.updates.size()));
   }
 
-  ShardAck PushOne(ShardUpdate update, Writer writer = kWriter, std::uint64_t job_examples = 0) {
+  ShardAck PushOne(ShardUpdate update, WorkerId writer = kWriter, std::uint64_t job_examples = 0) {
     return PushAll({.writer = writer, .updates = {update}, .job_examples = job_examples})[0];
   }
 

@@ -59,10 +59,10 @@ class ServerRig {
   /// Gives every bucket to `slot` alone, as a new job does.
   void AssignAll(std::uint32_t slot) {
     for (Configuration& line : map) {
-      line = {.epoch = line.epoch + 1,
+      line = {.version = line.version + 1,
               .generation = 1,
               .primary = nodes_[slot]->self,
-              .members = {nodes_[slot]->self}};
+              .replicas = {nodes_[slot]->self}};
     }
     Publish();
   }
@@ -75,14 +75,14 @@ class ServerRig {
     Publish();
   }
 
-  /// All members of every bucket were lost: it comes back from the disk of `slot`, as it was live
+  /// All replicas of every bucket were lost: it comes back from the disk of `slot`, as it was live
   /// or as a snapshot has it.
   void RestoreAll(std::uint32_t slot, std::uint64_t snapshot = 0) {
     for (Configuration& line : map) {
-      line = {.epoch = line.epoch + 1,
+      line = {.version = line.version + 1,
               .generation = line.generation + 1,
               .primary = nodes_[slot]->self,
-              .members = {nodes_[slot]->self},
+              .replicas = {nodes_[slot]->self},
               .created = true,
               .restored_snapshot = snapshot};
     }
@@ -92,10 +92,10 @@ class ServerRig {
   /// All buckets begin anew, under the id of a snapshot that nobody has.
   void MakeAnew(std::uint32_t slot, std::uint64_t snapshot) {
     for (Configuration& line : map) {
-      line = {.epoch = line.epoch + 1,
+      line = {.version = line.version + 1,
               .generation = line.generation + 1,
               .primary = nodes_[slot]->self,
-              .members = {nodes_[slot]->self},
+              .replicas = {nodes_[slot]->self},
               .restored_snapshot = snapshot};
     }
     Publish();
@@ -167,11 +167,11 @@ class ServerRig {
   storage::MemoryStore& store(std::uint32_t slot) { return nodes_[slot]->store; }
   const StoredBuckets& stored(std::uint32_t slot) { return nodes_[slot]->stored; }
   const absl::Status& storage_error(std::uint32_t slot) { return nodes_[slot]->storage_error; }
-  [[nodiscard]] Holder holder(std::uint32_t slot) const { return nodes_[slot]->self; }
+  [[nodiscard]] ServerId server_id(std::uint32_t slot) const { return nodes_[slot]->self; }
 
   FakeClock clock;
   std::vector<Configuration> map;
-  std::vector<Holder> dead;
+  std::vector<ServerId> dead;
   std::set<std::pair<std::uint32_t, std::uint32_t>> cut;  ///< from, to
   std::set<std::uint32_t> away;                           ///< do not hear from the controller
   std::function<bool(const PeerMessage&)> held;           ///< what waits for Release; null: nothing
@@ -183,7 +183,7 @@ class ServerRig {
   struct Node final : Driver {
     Node(ServerRig& rig_in, std::uint32_t slot) : self{.slot = slot}, rig(rig_in) {}
 
-    void SendToPeer(const Holder& to, PeerMessage message) override {
+    void SendToPeer(const ServerId& to, PeerMessage message) override {
       rig.messages_.push_back({self, to, std::move(message)});
     }
     void Propose(const Proposal& proposal) override { rig.proposals_.push_back(proposal); }
@@ -194,7 +194,7 @@ class ServerRig {
     void WantApply() override { apply = true; }
     void WantStorage() override { storage = true; }
 
-    Holder self;
+    ServerId self;
     ServerRig& rig;
     storage::MemoryStore store;
     StoredBuckets stored;
@@ -205,8 +205,8 @@ class ServerRig {
   };
 
   struct Letter {
-    Holder from;
-    Holder to;
+    ServerId from;
+    ServerId to;
     PeerMessage message;
   };
 
@@ -265,7 +265,7 @@ class ServerRig {
     }
     for (const BucketReport& report : std::exchange(reported_, {})) {
       Configuration& line = map[report.bucket];
-      if (!report.lost && !line.created && report.epoch == line.epoch) {
+      if (!report.lost && !line.created && report.configuration_version == line.version) {
         line.created = true;
         changed = true;
       }
@@ -278,24 +278,24 @@ class ServerRig {
 
   bool Decide(const Proposal& proposal) {
     Configuration& line = map[proposal.bucket];
-    if (proposal.epoch != line.epoch) {
+    if (proposal.configuration_version != line.version) {
       return false;
     }
-    ++line.epoch;
+    ++line.version;
     switch (proposal.kind) {
-      case Proposal::Kind::kTakeOver:
+      case Proposal::Kind::kPromote:
         if (!proposal.released) {
-          std::erase(line.members, line.primary);
+          std::erase(line.replicas, line.primary);
         }
         line.primary = proposal.proposer;
-        line.heir.reset();
+        line.successor.reset();
         break;
       case Proposal::Kind::kDrop:
-        std::erase(line.members, proposal.subject);
-        line.leaver.reset();
+        std::erase(line.replicas, proposal.subject);
+        line.departing.reset();
         break;
       case Proposal::Kind::kAdd:
-        line.members.push_back(proposal.subject);
+        line.replicas.push_back(proposal.subject);
         line.learner.reset();
         break;
     }

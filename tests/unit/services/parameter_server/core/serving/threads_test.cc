@@ -40,10 +40,10 @@ class ThreadsTest : public ServerFixture {
   /// Sends every push twice in a while, and its shards in varying order.
   void RunPusher(std::uint32_t slot) {
     Rng rng(slot);
-    const Writer writer{.slot = slot, .incarnation = 1};
+    const WorkerId writer{.slot = slot, .incarnation = 1};
     const std::vector<float> ones(kElements, 1);
     ASSERT_TRUE(server().Admit(writer).ok());
-    for (std::uint64_t sequence = 1; sequence <= kRounds; ++sequence) {
+    for (Sequence sequence = 1; sequence <= kRounds; ++sequence) {
       Push push{.writer = writer};
       const std::uint64_t first = rng.Below(3);
       for (std::uint64_t i = 0; i < 3; ++i) {

@@ -16,7 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Writer kPusher{.slot = 0, .incarnation = 3};
+constexpr WorkerId kPusher{.slot = 0, .incarnation = 3};
 
 class VolumesTest : public ::testing::Test {
  protected:
@@ -37,10 +37,10 @@ class VolumesTest : public ::testing::Test {
     for (std::uint32_t slot = 1; slot < servers; ++slot) {
       rig_.AddEverywhere(slot);
     }
-    ASSERT_EQ(rig_.map[0].members.size(), servers);
+    ASSERT_EQ(rig_.map[0].replicas.size(), servers);
   }
 
-  std::optional<PushOutcome> Push(std::uint32_t slot, std::uint64_t sequence) {
+  std::optional<PushOutcome> Push(std::uint32_t slot, Sequence sequence) {
     const auto values = std::make_shared<const std::vector<float>>(8, 1.0F);
     const auto acks = rig_.Push(
         slot,
@@ -58,11 +58,11 @@ class VolumesTest : public ::testing::Test {
   ServerRig rig_{3};
 };
 
-TEST_F(VolumesTest, WithOtherMembersItAcknowledgesNothingMoreAndIsReadForALease) {
+TEST_F(VolumesTest, WithOtherReplicasItAcknowledgesNothingMoreAndIsReadForALease) {
   Begin(PersistenceMode::kDelayed, 3);
   EXPECT_EQ(Push(0, 1), PushOutcome::kApplied);
   rig_.away.insert(0);
-  rig_.dead.push_back(rig_.holder(0));  // what its slot's next process proves, though it lives
+  rig_.dead.push_back(rig_.server_id(0));  // what its slot's next process proves, though it lives
   rig_.Publish();
   const std::uint32_t successor = rig_.map[0].primary.slot;
   ASSERT_NE(successor, 0u);
@@ -92,7 +92,7 @@ TEST_F(VolumesTest, AloneInDelayedItEndsWithItsNextFlush) {
   EXPECT_FALSE(rig_.Flush(0).ok()) << "the process ends";
 }
 
-// A copy is synced, and has what other members have only logged.
+// A copy is synced, and has what other replicas have only logged.
 TEST_F(VolumesTest, AFreshCopySaysUpToWhereItHasTheLog) {
   Begin(PersistenceMode::kWal, 2);
   EXPECT_EQ(Push(0, 1), PushOutcome::kApplied);
@@ -101,7 +101,7 @@ TEST_F(VolumesTest, AFreshCopySaysUpToWhereItHasTheLog) {
   EXPECT_EQ(Push(0, 2), PushOutcome::kApplied);
   rig_.Start(2, Options(PersistenceMode::kWal));
   rig_.AddEverywhere(2);
-  ASSERT_EQ(rig_.map[0].members.size(), 3u);
+  ASSERT_EQ(rig_.map[0].replicas.size(), 3u);
   for (const std::uint32_t slot : {0u, 1u, 2u}) {
     rig_.Kill(slot);
     rig_.store(slot).LosePower();
@@ -110,7 +110,7 @@ TEST_F(VolumesTest, AFreshCopySaysUpToWhereItHasTheLog) {
     rig_.Start(slot, Options(PersistenceMode::kWal));
     const StoredBucket& stored = rig_.stored(slot).buckets.at(0);
     EXPECT_TRUE(stored.complete) << stored.detail;
-    return std::pair(stored.log_epoch, stored.log_lsn);
+    return std::pair(stored.log_version, stored.log_lsn);
   };
   EXPECT_EQ(log_end(0).second, 1u);
   EXPECT_EQ(log_end(2).second, 2u);

@@ -36,7 +36,7 @@ class LiveShardTest : public ::testing::Test {
 
   /// Queues the gradient of one entry; its answer appears in `acks_`.
   void Enqueue(LiveShard& shard,
-               std::uint64_t sequence,
+               Sequence sequence,
                std::span<const float> values,
                std::uint32_t slot = 0,
                std::uint64_t fetched_version = 0) {
@@ -109,7 +109,7 @@ TEST_F(LiveShardTest, WhatACopyIncludesIsNotAppliedAgain) {
   EXPECT_EQ(content->lsn, 2u);
   LiveShard copy(original->identity(), {.optimiser = &optimiser}, *std::move(content), dirty_);
   lsn_ = 0;
-  for (const std::uint64_t sequence : {1, 2, 3}) {
+  for (const Sequence sequence : {1, 2, 3}) {
     Enqueue(copy, sequence, gradient);
   }
   EXPECT_EQ(copy.Read(nullptr).values[0], 0.5f - 3);
@@ -135,8 +135,8 @@ TEST_F(LiveShardTest, AReadSaysWhichUpdatesOfTheAskerItIncludes) {
   const auto shard = Make(optimiser);
   const std::vector<float> gradient(kElements);
   Enqueue(*shard, 1, gradient, 2);
-  const Writer writer{.slot = 2, .incarnation = 1};
-  const Writer successor{.slot = 2, .incarnation = 2};
+  const WorkerId writer{.slot = 2, .incarnation = 1};
+  const WorkerId successor{.slot = 2, .incarnation = 2};
   EXPECT_EQ(shard->Read(&writer).included_sequence, 1u);
   EXPECT_EQ(shard->Read(&successor).included_sequence, 0u);
   EXPECT_EQ(shard->Read(nullptr).included_sequence, 0u);
@@ -148,7 +148,7 @@ TEST_F(LiveShardTest, AFlushCountsTheUpdatesSinceTheLast) {
   const auto shard = Make(optimiser);
   const std::vector<float> gradient(kElements);
   std::uint64_t updates = 0;
-  for (std::uint64_t sequence = 1; sequence <= 3; ++sequence) {
+  for (Sequence sequence = 1; sequence <= 3; ++sequence) {
     Enqueue(*shard, sequence, gradient);
   }
   shard->ApplyIfFree();
@@ -165,7 +165,7 @@ TEST_F(LiveShardTest, AnUpdateIsPersistedOnceItIsFlushedEverywhere) {
   const ParameterOptimiser optimiser{.rate = 1};
   const auto shard = Make(optimiser);
   const std::vector<float> gradient(kElements);
-  const Writer writer{.slot = 0, .incarnation = 1};
+  const WorkerId writer{.slot = 0, .incarnation = 1};
   std::uint64_t updates = 0;
   Enqueue(*shard, 1, gradient);
   shard->EncodeForFlush(updates);

@@ -7,14 +7,14 @@ namespace {
 
 using Verdict = SequenceTable::Verdict;
 
-SequenceTable WithLast(std::uint64_t incarnation, std::uint64_t sequence) {
+SequenceTable WithLast(Incarnation incarnation, Sequence sequence) {
   return SequenceTable({{.slot = 1, .incarnation = incarnation, .sequence = sequence}});
 }
 
 struct Case {
   const char* what;
-  std::uint64_t incarnation;
-  std::uint64_t sequence;
+  Incarnation incarnation;
+  Sequence sequence;
   bool after_loss;
   Verdict verdict;
   std::uint64_t last;  // of that incarnation afterwards
@@ -37,7 +37,7 @@ TEST(SequenceTableTest, JudgesEveryCase) {
   };
   for (const Case& c : cases) {
     SequenceTable table = WithLast(5, 10);
-    const Writer writer{.slot = 1, .incarnation = c.incarnation};
+    const WorkerId writer{.slot = 1, .incarnation = c.incarnation};
     EXPECT_EQ(table.Admit(writer, c.sequence, c.after_loss), c.verdict) << c.what;
     EXPECT_EQ(table.LastOf(writer), c.last) << c.what;
   }

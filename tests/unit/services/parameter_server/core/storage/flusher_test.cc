@@ -19,7 +19,7 @@ class FlusherTest : public ServerFixture {
  protected:
   void SetUp() override { Create(Flat(4, OnWorker())); }
 
-  void Push(std::uint64_t sequence) {
+  void Push(Sequence sequence) {
     const ShardAck ack =
         PushOne({.sequence = sequence, .kind = UpdateKind::kWeightChange, .values = ones_});
     ASSERT_EQ(ack.outcome, PushOutcome::kApplied);
@@ -46,7 +46,7 @@ TEST_F(FlusherTest, ACrashLosesOnlyWhatWasNotFlushed) {
 }
 
 TEST_F(FlusherTest, UpdatesFoldIntoOneWrite) {
-  for (std::uint64_t sequence = 1; sequence <= 5; ++sequence) {
+  for (Sequence sequence = 1; sequence <= 5; ++sequence) {
     Push(sequence);
   }
   ASSERT_TRUE(Flush().ok());

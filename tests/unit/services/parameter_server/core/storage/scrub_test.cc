@@ -113,9 +113,9 @@ TEST_F(ScrubTest, ADamagedRecordIsWrittenAnew) {
 TEST_F(ScrubTest, WhatIsNotHeldHereIsLeftAlone) {
   Create(Options());
   for (Configuration& line : rig_->map) {
-    ++line.epoch;
+    ++line.version;
     line.primary = {.slot = 9, .incarnation = 1};
-    line.members = {line.primary};
+    line.replicas = {line.primary};
   }
   rig_->Publish();
   rig_->store(0).Corrupt(LiveShardKey(1));
@@ -198,9 +198,9 @@ TEST_F(ScrubTest, ACheckpointIsReadWhereItsBucketHasGoneToo) {
   Create(Options());
   ASSERT_TRUE(server().TakeSnapshot({.snapshot = 1}).ok());
   for (Configuration& line : rig_->map) {
-    ++line.epoch;
+    ++line.version;
     line.primary = {.slot = 9, .incarnation = 1};
-    line.members = {line.primary};
+    line.replicas = {line.primary};
   }
   rig_->Publish();
   rig_->store(0).Corrupt(Keys("snapshot/")[0]);

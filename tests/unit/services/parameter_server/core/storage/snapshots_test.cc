@@ -36,7 +36,7 @@ class SnapshotsTest : public ServerFixture {
     rig_->AssignAll(0);
     rig_->AddEverywhere(1);
     rig_->AddEverywhere(2);
-    ASSERT_THAT(rig_->map, Each(Field(&Configuration::members, testing::SizeIs(3))));
+    ASSERT_THAT(rig_->map, Each(Field(&Configuration::replicas, testing::SizeIs(3))));
   }
 
   void PushNext() {
@@ -50,7 +50,7 @@ class SnapshotsTest : public ServerFixture {
 
  private:
   const std::vector<float> values_{1, 1, 1, 1};
-  std::uint64_t sequence_ = 0;
+  Sequence sequence_ = 0;
 };
 
 TEST_F(SnapshotsTest, ACommandThatComesLateLeavesTheSnapshotAsItWas) {
@@ -58,9 +58,9 @@ TEST_F(SnapshotsTest, ACommandThatComesLateLeavesTheSnapshotAsItWas) {
   PushNext();
   ASSERT_TRUE(server().TakeSnapshot({.snapshot = 1}).ok());
   PushNext();
-  const Epoch before = rig_->map[0].epoch;
+  const ConfigurationVersion before = rig_->map[0].version;
   rig_->Kill(2);
-  ASSERT_GT(rig_->map[0].epoch, before);
+  ASSERT_GT(rig_->map[0].version, before);
   ASSERT_TRUE(server().TakeSnapshot({.snapshot = 1}).ok());
   EXPECT_THAT(Values(0, 1), Each(1)) << "workers push again by now";
   EXPECT_THAT(Values(0), Each(2));
@@ -110,7 +110,7 @@ TEST_F(SnapshotsTest, WhoMayHaveBeenReplacedTakesNone) {
     rig_->cut.insert({other, 0});
   }
   rig_->Advance(seconds(3));
-  ASSERT_EQ(rig_->map[0].primary, rig_->holder(0)) << "nobody has taken over yet";
+  ASSERT_EQ(rig_->map[0].primary, rig_->server_id(0)) << "nobody has taken over yet";
   EXPECT_EQ(server().TakeSnapshot({.snapshot = 1}).status().code(), absl::StatusCode::kUnavailable);
 }
 
@@ -133,10 +133,10 @@ TEST(SnapshotsOfManyBucketsTest, TheyAreSyncedTogether) {
   fakes::InterruptedStore store(disk);
   Snapshots snapshots(1, store);
   RecordMap records;
-  records["ledger"] = {.version = 1, .value = "dealt"};
+  records["ledger"] = {.version = 1, .value = "dispatched"};
   std::vector<Snapshots::Item> items;
   for (BucketId bucket = 0; bucket < kBuckets; ++bucket) {
-    items.push_back({.about = {.bucket = bucket, .epoch = 1, .generation = 1},
+    items.push_back({.about = {.bucket = bucket, .configuration_version = 1, .generation = 1},
                      .source = {.shards = {}, .records = records}});
   }
   const auto taken = snapshots.Take(7, items);
@@ -170,7 +170,7 @@ class DamagedSnapshotTest : public SnapshotsTest {
   /// The value of a shard in the snapshot.
   std::string Key(ShardId shard) {
     char bucket[16];
-    std::snprintf(bucket, sizeof(bucket), "%08x", server().layout().shards()[shard].bucket);
+    std::snprintf(bucket, sizeof(bucket), "%08x", server().layout().shards()[shard].bucket.value());
     return "snapshot/0000000000000001/" + std::string(bucket) + "/" + LiveShardKey(shard);
   }
 

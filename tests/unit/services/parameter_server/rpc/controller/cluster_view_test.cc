@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr Holder kSelf{.slot = 0, .incarnation = 2};
+constexpr ServerId kSelf{.slot = 0, .incarnation = 2};
 
 /// Version of the membership with this number in a controller's term.
 std::uint64_t VersionIn(std::uint64_t term, std::uint64_t number) { return term << 32 | number; }
@@ -22,13 +22,13 @@ class ClusterViewTest : public testing::Test {
 
   /// One bucket with these slots as members, of which the first is primary.
   static protocol::Membership Map(std::uint64_t version,
-                                  std::uint64_t epoch,
+                                  ConfigurationVersion configuration_version,
                                   const std::vector<std::uint32_t>& slots) {
-    protocol::Bucket bucket{.epoch = epoch, .generation = 1};
+    protocol::Configuration bucket{.version = configuration_version, .generation = 1};
     for (const std::uint32_t slot : slots) {
-      bucket.members.push_back({.slot = slot, .incarnation = kSelf.incarnation});
+      bucket.replicas.push_back({.slot = slot, .incarnation = kSelf.incarnation});
     }
-    bucket.primary = bucket.members.front();
+    bucket.primary = bucket.replicas.front();
     return {.version = version, .buckets = {bucket}};
   }
 
@@ -39,7 +39,8 @@ class ClusterViewTest : public testing::Test {
   const PeerMetrics peer_metrics_{registry_};
   const ReplicationMetrics metrics_{registry_};
   RecordingLink link_;
-  Peers peers_{{.job_uid = 7, .self = kSelf, .on_connected = [](const Holder&) {}}, peer_metrics_};
+  Peers peers_{{.job_uid = 7, .self = kSelf, .on_connected = [](const ServerId&) {}},
+               peer_metrics_};
   ParameterServer core_{{.job_uid = 7, .self = kSelf}, store_, clock_, driver_};
   ClusterView view_{{.core = core_, .peers = peers_, .controller = link_}, metrics_};
 };
@@ -76,13 +77,13 @@ TEST_F(ClusterViewTest, AfterAReconnectAllIsToldAgain) {
 
 TEST_F(ClusterViewTest, OnlyABucketWithOtherMembersCanBeHandedOver) {
   view_.OnStored();
-  EXPECT_FALSE(view_.HasHeirs());
+  EXPECT_FALSE(view_.HasSuccessors());
   view_.OnMembership(Map(VersionIn(1, 1), 1, {0}));
-  EXPECT_FALSE(view_.HasHeirs());
+  EXPECT_FALSE(view_.HasSuccessors());
   view_.OnMembership(Map(VersionIn(1, 2), 2, {0, 1}));
-  EXPECT_TRUE(view_.HasHeirs());
+  EXPECT_TRUE(view_.HasSuccessors());
   view_.OnMembership(Map(VersionIn(1, 3), 3, {1, 0}));
-  EXPECT_FALSE(view_.HasHeirs());
+  EXPECT_FALSE(view_.HasSuccessors());
 }
 
 TEST_F(ClusterViewTest, RolesAreCounted) {

@@ -16,14 +16,14 @@
 namespace adamant::parameter_server {
 namespace {
 
-constexpr Holder kSelf{.slot = 0, .incarnation = 1};
-constexpr Holder kPeer{.slot = 1, .incarnation = 1};
+constexpr ServerId kSelf{.slot = 0, .incarnation = 1};
+constexpr ServerId kPeer{.slot = 1, .incarnation = 1};
 
 class CoreDriverTest : public testing::Test {
  protected:
   CoreDriverTest() {
     EXPECT_TRUE(core_.ReadStored().ok());
-    Configure({.epoch = 1, .generation = 1, .primary = kSelf, .members = {kSelf}});
+    Configure({.version = 1, .generation = 1, .primary = kSelf, .replicas = {kSelf}});
     EXPECT_TRUE(core_.DoStorage().ok());
   }
 
@@ -42,7 +42,8 @@ class CoreDriverTest : public testing::Test {
   const ReplicationMetrics replication_metrics_{registry_};
   RecordingLink link_;
   std::atomic<int> storage_wanted_ = 0;
-  Peers peers_{{.job_uid = 7, .self = kSelf, .on_connected = [](const Holder&) {}}, peer_metrics_};
+  Peers peers_{{.job_uid = 7, .self = kSelf, .on_connected = [](const ServerId&) {}},
+               peer_metrics_};
   CoreDriver driver_{
       {.peers = peers_, .controller = link_, .want_storage = [this] { ++storage_wanted_; }},
       replication_metrics_};
@@ -64,8 +65,11 @@ TEST_F(CoreDriverTest, WhatIsReportedTogetherGoesOutTogether) {
 }
 
 TEST_F(CoreDriverTest, TimePassesForTheCore) {
-  Configure(
-      {.epoch = 2, .generation = 1, .primary = kSelf, .members = {kSelf, kPeer}, .created = true});
+  Configure({.version = 2,
+             .generation = 1,
+             .primary = kSelf,
+             .replicas = {kSelf, kPeer},
+             .created = true});
   clock_.Advance(std::chrono::seconds(4));  // the other member has been silent for longer than D
   Start();
   EXPECT_TRUE(link_.Receive().has_buckets_ready());
@@ -76,41 +80,51 @@ TEST_F(CoreDriverTest, TimePassesForTheCore) {
 }
 
 TEST_F(CoreDriverTest, WhatIsCommittedElsewhereIsApplied) {
-  Configure(
-      {.epoch = 2, .generation = 1, .primary = kSelf, .members = {kSelf, kPeer}, .created = true});
+  Configure({.version = 2,
+             .generation = 1,
+             .primary = kSelf,
+             .replicas = {kSelf, kPeer},
+             .created = true});
   Start();
   const std::vector<float> ones(4, 1);
   Pending<std::vector<ShardAck>> acks;
   core_.Submit({.writer = {.slot = 0, .incarnation = 1},
-                .updates = {{.bucket_epoch = 2, .sequence = 1, .values = ones}}},
+                .updates = {{.bucket_version = 2, .sequence = 1, .values = ones}}},
                [&](std::vector<ShardAck> settled) { acks.Set(std::move(settled)); });
   const BucketId bucket = core_.layout().shards()[0].bucket;
+  core_.OnPeerMessage(kPeer,
+                      {.bucket = bucket,
+                       .configuration_version = 2,
+                       .kind = BeaconAnswer{.sent = clock_.Now(), .acked = 0}});
   core_.OnPeerMessage(
-      kPeer,
-      {.bucket = bucket, .epoch = 2, .kind = BeaconAnswer{.sent = clock_.Now(), .acked = 0}});
-  core_.OnPeerMessage(kPeer, {.bucket = bucket, .epoch = 2, .kind = PrepareAck{.acked = 1}});
+      kPeer, {.bucket = bucket, .configuration_version = 2, .kind = PrepareAck{.acked = 1}});
   EXPECT_EQ(acks.Wait([] { return false; })->at(0).outcome, PushOutcome::kApplied);
 }
 
 TEST_F(CoreDriverTest, AnApplierThatIsHeldUpIsBusy) {
   using std::chrono::seconds;
-  Configure(
-      {.epoch = 2, .generation = 1, .primary = kSelf, .members = {kSelf, kPeer}, .created = true});
+  Configure({.version = 2,
+             .generation = 1,
+             .primary = kSelf,
+             .replicas = {kSelf, kPeer},
+             .created = true});
   Start();
   const std::vector<float> ones(4, 1);
   Pending<bool> held;
   Pending<bool> release;
   core_.Submit({.writer = {.slot = 0, .incarnation = 1},
-                .updates = {{.bucket_epoch = 2, .sequence = 1, .values = ones}}},
+                .updates = {{.bucket_version = 2, .sequence = 1, .values = ones}}},
                [&](const std::vector<ShardAck>& /*settled*/) {
                  held.Set(true);
                  release.Wait([] { return false; });
                });
   const BucketId bucket = core_.layout().shards()[0].bucket;
+  core_.OnPeerMessage(kPeer,
+                      {.bucket = bucket,
+                       .configuration_version = 2,
+                       .kind = BeaconAnswer{.sent = clock_.Now(), .acked = 0}});
   core_.OnPeerMessage(
-      kPeer,
-      {.bucket = bucket, .epoch = 2, .kind = BeaconAnswer{.sent = clock_.Now(), .acked = 0}});
-  core_.OnPeerMessage(kPeer, {.bucket = bucket, .epoch = 2, .kind = PrepareAck{.acked = 1}});
+      kPeer, {.bucket = bucket, .configuration_version = 2, .kind = PrepareAck{.acked = 1}});
   held.Wait([] { return false; });
   BusyMeter meter;
   Clock::TimePoint now{seconds(1)};

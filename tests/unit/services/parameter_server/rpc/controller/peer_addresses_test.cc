@@ -5,17 +5,17 @@
 namespace adamant::parameter_server {
 namespace {
 
-constexpr Holder kSelf{.slot = 0, .incarnation = 1};
-constexpr Holder kPeer{.slot = 1, .incarnation = 1};
+constexpr ServerId kSelf{.slot = 0, .incarnation = 1};
+constexpr ServerId kPeer{.slot = 1, .incarnation = 1};
 
-protocol::Member Server(const Holder& holder, const std::string& address) {
-  return {.id = {.role = protocol::Role::kParameterServer, .slot = holder.slot},
-          .incarnation = holder.incarnation,
+protocol::Member Server(const ServerId& server, const std::string& address) {
+  return {.id = {.role = protocol::Role::kParameterServer, .slot = server.slot},
+          .incarnation = server.incarnation,
           .replication_address = address};
 }
 
-protocol::Membership WithBucket(const std::vector<Holder>& members) {
-  return {.buckets = {{.primary = members.front(), .members = members}}};
+protocol::Membership WithBucket(const std::vector<ServerId>& members) {
+  return {.buckets = {{.primary = members.front(), .replicas = members}}};
 }
 
 TEST(PeersOfTest, AllOtherParameterServersThatAreListed) {
@@ -45,7 +45,7 @@ TEST(PeersOfTest, OneThatIsDeadOrReplacedGoes) {
   dead.dead = {kPeer};
   EXPECT_TRUE(PeersOf(dead, kSelf, known).empty());
   protocol::Membership replaced = WithBucket({kSelf, kPeer});
-  const Holder next{.slot = kPeer.slot, .incarnation = 2};
+  const ServerId next{.slot = kPeer.slot, .incarnation = 2};
   replaced.members = {Server(next, "b:2")};
   EXPECT_EQ(PeersOf(replaced, kSelf, known), (PeerAddresses{{next, "b:2"}}));
 }

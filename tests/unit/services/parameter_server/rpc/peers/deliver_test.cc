@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "proto/adamant/v1/replication.pb.h"
-#include "services/parameter_server/rpc/messages/parcel.h"
+#include "services/parameter_server/rpc/messages/message_batch.h"
 #include "tests/fakes/in_memory_frame_stream.h"
 #include "tests/unit/services/parameter_server/rpc/lone_server.h"
 
@@ -18,8 +18,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr Holder kSelf{.slot = 2, .incarnation = 5};
-constexpr Holder kPeer{.slot = 1, .incarnation = 3};
+constexpr ServerId kSelf{.slot = 2, .incarnation = 5};
+constexpr ServerId kPeer{.slot = 1, .incarnation = 3};
 constexpr std::uint64_t kJob = 7;
 
 v1::ReplicationHello GoodHello() {
@@ -50,7 +50,7 @@ class DeliverTest : public testing::Test {
   }
 
   absl::Status Send(const PeerMessage& message) {
-    return stream_->Write(EncodeParcel(std::vector<PeerMessage>{message}));
+    return stream_->Write(EncodeMessageBatch(std::vector<PeerMessage>{message}));
   }
 
   /// How the handler returned, once the peer has said all.
@@ -71,8 +71,8 @@ class DeliverTest : public testing::Test {
 
 TEST_F(DeliverTest, MessagesReachTheCore) {
   EXPECT_EQ(Greet(GoodHello()), "");
-  const Beacon beacon{.generation = 1, .primary = kPeer, .members = {kPeer}};
-  EXPECT_TRUE(Send({.epoch = 2, .kind = beacon}).ok());
+  const Beacon beacon{.generation = 1, .primary = kPeer, .replicas = {kPeer}};
+  EXPECT_TRUE(Send({.configuration_version = 2, .kind = beacon}).ok());
   EXPECT_TRUE(End().ok());
   EXPECT_TRUE(server_.core().Progress().empty()) << "another one is primary since";
   EXPECT_THAT(
@@ -113,16 +113,16 @@ TEST_F(DeliverTest, APeerOfTheSameSlotIsRefused) {
   EXPECT_THAT(Greet(hello), HasSubstr("same slot"));
 }
 
-TEST_F(DeliverTest, AParcelThatDoesNotFitEndsTheStream) {
+TEST_F(DeliverTest, AMessageBatchThatDoesNotFitEndsTheStream) {
   EXPECT_EQ(Greet(GoodHello()), "");
-  EXPECT_TRUE(Send({.bucket = 9, .epoch = 1, .kind = Released{}}).ok());
+  EXPECT_TRUE(Send({.bucket = 9, .configuration_version = 1, .kind = Released{}}).ok());
   EXPECT_EQ(End().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(DeliverTest, AServerThatStopsIsUnavailable) {
   EXPECT_EQ(Greet(GoodHello()), "");
   gate_.Close();
-  EXPECT_TRUE(Send({.epoch = 1, .kind = Released{}}).ok());
+  EXPECT_TRUE(Send({.configuration_version = 1, .kind = Released{}}).ok());
   EXPECT_EQ(End().code(), absl::StatusCode::kUnavailable);
 }
 

@@ -71,16 +71,18 @@ class Peer {
 
 class PeerStreamTest : public testing::Test {
  protected:
-  static PeerMessage Ack(Lsn lsn) { return {.epoch = 1, .kind = PrepareAck{.acked = lsn}}; }
+  static PeerMessage Ack(Lsn lsn) {
+    return {.configuration_version = 1, .kind = PrepareAck{.acked = lsn}};
+  }
 
-  /// The lsns in the next parcel.
+  /// The lsns in the next message batch.
   static std::vector<Lsn> Receive(rpc::FrameStream& stream) {
     const auto frame = stream.Read();
     EXPECT_TRUE(frame.ok()) << frame.status();
-    v1::Parcel parcel;
-    EXPECT_TRUE(parcel.ParseFromString(std::string(frame->header())));
+    v1::MessageBatch message_batch;
+    EXPECT_TRUE(message_batch.ParseFromString(std::string(frame->header())));
     std::vector<Lsn> lsns;
-    for (const v1::PeerMessage& message : parcel.messages()) {
+    for (const v1::PeerMessage& message : message_batch.messages()) {
       lsns.push_back(message.prepare_ack().acked());
     }
     return lsns;

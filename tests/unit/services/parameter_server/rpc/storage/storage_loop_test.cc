@@ -40,11 +40,11 @@ class StorageLoopTest : public ::testing::Test, private Driver {
   }
 
   static Configuration Record(bool created) {
-    const Holder self = Options().self;
-    return {.epoch = created ? 2u : 1u,
+    const ServerId self = Options().self;
+    return {.version = created ? 2u : 1u,
             .generation = 1,
             .primary = self,
-            .members = {self},
+            .replicas = {self},
             .created = created};
   }
 
@@ -52,7 +52,7 @@ class StorageLoopTest : public ::testing::Test, private Driver {
     const std::vector<float> ones(4, 1);
     Pending<std::vector<ShardAck>> acks;
     core_.Submit({.writer = {.slot = 0, .incarnation = 1},
-                  .updates = {{.bucket_epoch = 1, .sequence = 1, .values = ones}}},
+                  .updates = {{.bucket_version = 1, .sequence = 1, .values = ones}}},
                  [&](std::vector<ShardAck> settled) { acks.Set(std::move(settled)); });
     ASSERT_EQ(acks.Wait([] { return false; })->at(0).outcome, PushOutcome::kApplied);
   }
@@ -69,9 +69,9 @@ class StorageLoopTest : public ::testing::Test, private Driver {
   }
 
  private:
-  void SendToPeer(const Holder& /*to*/, PeerMessage /*message*/) override {}
+  void SendToPeer(const ServerId& /*to*/, PeerMessage /*message*/) override {}
   void Propose(const Proposal& /*proposal*/) override {}
-  void Report(const BucketReport& report) override { served_.Set(report.epoch); }
+  void Report(const BucketReport& report) override { served_.Set(report.configuration_version); }
   void WantApply() override {}
   void WantStorage() override { loop_.Want(); }
 
@@ -82,7 +82,7 @@ class StorageLoopTest : public ::testing::Test, private Driver {
   metrics::Registry registry_;
   RecordingLink link_;
   Pending<bool> stored_;
-  Pending<Epoch> served_;
+  Pending<ConfigurationVersion> served_;
   StorageLoop loop_{link_, registry_};
   ParameterServer core_{Options(), interrupted_store_, clock_, *this};
 };
@@ -107,11 +107,11 @@ TEST_F(StorageLoopTest, SnapshotsAreTakenAndAnswered) {
 TEST_F(StorageLoopTest, ASnapshotThatCannotBeTakenIsAnsweredWithTheReason) {
   // A snapshot that it should come back from is missing.
   Configuration record = Record(true);
-  record.epoch = 3;
+  record.version = 3;
   record.generation = 2;
   record.restored_snapshot = 77;
   core_.SetConfigurations(
-      std::vector<Configuration>{{.epoch = 2, .generation = 2, .primary = {3, 1}}}, {});
+      std::vector<Configuration>{{.version = 2, .generation = 2, .primary = {3, 1}}}, {});
   core_.SetConfigurations(std::vector<Configuration>{record}, {});
   loop_.Take({.snapshot = 5});
   const v1::MemberMessage message = link_.Receive();

@@ -224,7 +224,7 @@ TEST_F(ExchangeTest, AFlushTellsWhatIsOnDisk) {
   EXPECT_EQ(client_.Call(flush)->header.flush().persisted(0).sequence(), 1u);
 }
 
-/// The bucket of shard 1 has another member, which never answers: nothing is committed, and a push
+/// The bucket of shard 1 has another replica, which never answers: nothing is committed, and a push
 /// waits. That of shard 2 has none.
 class BlockedExchangeTest : public ExchangeTest {
  protected:
@@ -235,12 +235,12 @@ class BlockedExchangeTest : public ExchangeTest {
     const auto& shards = core.layout().shards();
     ASSERT_NE(shards[1].bucket, shards[2].bucket);
     std::vector<Configuration> buckets(core.layout().buckets(),
-                                       {.epoch = 2,
+                                       {.version = 2,
                                         .generation = 1,
                                         .primary = core.self(),
-                                        .members = {core.self()},
+                                        .replicas = {core.self()},
                                         .created = true});
-    buckets[shards[1].bucket].members.push_back({.slot = 1, .incarnation = 1});
+    buckets[shards[1].bucket].replicas.push_back({.slot = 1, .incarnation = 1});
     core.SetConfigurations(buckets, {});
     ExchangeTest::SetUp();
     Greet();
@@ -278,10 +278,10 @@ TEST_F(BlockedExchangeTest, WhatAFetchWouldNotSeeIsNotReady) {
 }
 
 TEST_F(BlockedExchangeTest, APushThatLosesItsPrimaryIsAnswered) {
-  const Holder other{.slot = 1, .incarnation = 1};
+  const ServerId other{.slot = 1, .incarnation = 1};
   server_core_.core().SetConfigurations(
       std::vector<Configuration>(
-          8, {.epoch = 3, .generation = 1, .primary = other, .members = {other}}),
+          8, {.version = 3, .generation = 1, .primary = other, .replicas = {other}}),
       {});
   const auto reply = client_.stream().Read();
   ASSERT_TRUE(reply.ok()) << reply.status();

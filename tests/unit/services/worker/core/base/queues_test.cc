@@ -92,13 +92,13 @@ TEST(MpmcQueueTest, ThreadsPassEveryItemOnce) {
   }
 }
 
-TEST(BellTest, ARingBetweenReadAndWaitIsNotMissed) {
-  Bell bell;
-  const std::uint32_t seen = bell.Read();
-  bell.Ring();
-  bell.Wait(seen);  // returns
-  std::jthread ringer([&] { bell.Ring(); });
-  bell.Wait(seen + 1);
+TEST(NotifierTest, ARingBetweenReadAndWaitIsNotMissed) {
+  Notifier notifier;
+  const std::uint32_t seen = notifier.Read();
+  notifier.Notify();
+  notifier.Wait(seen);  // returns
+  std::jthread ringer([&] { notifier.Notify(); });
+  notifier.Wait(seen + 1);
 }
 
 }  // namespace

@@ -18,9 +18,9 @@ class IntakeTest : public testing::Test {
     intake_.OnDataServer(0, true);
   }
 
-  Bell bell_;
+  Notifier notifier_;
   Intake intake_{
-      {.threads = 1, .push_every = 2, .batch_size = 4, .prefetch = 1}, TinyGraph(), bell_};
+      {.threads = 1, .push_every = 2, .batch_size = 4, .prefetch = 1}, TinyGraph(), notifier_};
 };
 
 TEST_F(IntakeTest, ABatchGoesFromItsSlotToItsAnswer) {
@@ -28,9 +28,9 @@ TEST_F(IntakeTest, ABatchGoesFromItsSlotToItsAnswer) {
   ASSERT_NE(slot, nullptr);
   FillBatch(0, *slot);
   const Lease lease = slot->lease;
-  const std::uint32_t seen = bell_.Read();
+  const std::uint32_t seen = notifier_.Read();
   intake_.Put(slot);
-  EXPECT_NE(bell_.Read(), seen) << "training threads look again";
+  EXPECT_NE(notifier_.Read(), seen) << "training threads look again";
   Batch* const batch = intake_.Take();
   ASSERT_EQ(batch, slot);
   intake_.OnTrained(1, {{.lease = lease, .examples = 4}});
@@ -51,9 +51,9 @@ TEST_F(IntakeTest, WhatThreadsLeftIsHandedBack) {
   FillBatch(0, *slot);
   const Lease lease = slot->lease;
   intake_.Put(slot);
-  const std::uint32_t seen = intake_.slot_bell().Read();
+  const std::uint32_t seen = intake_.slot_notifier().Read();
   intake_.HandBackQueued();
-  EXPECT_NE(intake_.slot_bell().Read(), seen) << "the slot is free again";
+  EXPECT_NE(intake_.slot_notifier().Read(), seen) << "the slot is free again";
   EXPECT_EQ(intake_.Take(), nullptr);
   const auto messages = intake_.Poll({});
   ASSERT_EQ(messages.size(), 1u);

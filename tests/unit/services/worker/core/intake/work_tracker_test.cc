@@ -7,7 +7,7 @@
 namespace adamant::worker {
 namespace {
 
-LeaseResult Result(std::uint64_t id, std::uint32_t part = 0, std::uint64_t epoch = 1) {
+LeaseResult Result(std::uint64_t id, std::uint32_t part = 0, DataEpoch epoch = 1) {
   return {.lease = {.batch = {.kind = WorkKind::kTrain,
                               .epoch = epoch,
                               .part = part,
@@ -104,7 +104,7 @@ TEST_F(WorkTrackerTest, BatchesOfARefusedPushAreHandedBack) {
 }
 
 TEST_F(WorkTrackerTest, HandedBackBatchesGoToAServerThatTheMapDoesNotNameYet) {
-  tracker_.HandBack({Result(1, 0).lease});  // dealt by server 1, which has just got part 0
+  tracker_.HandBack({Result(1, 0).lease});  // dispatched by server 1, which has just got part 0
   const auto messages = Poll<HandBackMessage>();
   ASSERT_EQ(messages.size(), 2u);
   EXPECT_EQ(messages[1].server, 1u);

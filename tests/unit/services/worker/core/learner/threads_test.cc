@@ -32,7 +32,7 @@ void RunThreads(const RigOptions& options, std::uint32_t steps) {
     }
     while (rig.next_batch < steps && rig.PutBatch()) {
     }
-    rig.learner.bell().Ring();
+    rig.learner.notifier().Notify();
     ASSERT_TRUE(rig.Pump().ok());
     while (rig.Serve(0) || rig.Serve(1) || rig.Reply()) {
       ASSERT_TRUE(rig.Pump().ok());

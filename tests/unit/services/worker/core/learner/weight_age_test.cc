@@ -21,7 +21,7 @@ TEST(WeightAgeTest, BeforeTheFirstBatchLessIsBorneThanBetweenTwo) {
   age.OnBatch(kFirst);
   EXPECT_FALSE(age.Outdated(kFirst + 4 * kFirst - 1));
   EXPECT_TRUE(age.Outdated(kFirst + 4 * kFirst));
-  EXPECT_FALSE(age.Outdated(1)) << "a batch that was dealt before";
+  EXPECT_FALSE(age.Outdated(1)) << "a batch that was dispatched before";
 }
 
 }  // namespace

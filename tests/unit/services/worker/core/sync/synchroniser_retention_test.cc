@@ -197,17 +197,17 @@ TEST(HoldingExchangeTest, NoPushStartsAndThreadsComputeAsLongAsAccumulatorsLast)
   Rig rig({.fetch_every = 1000, .push_every = 2});
   rig.Begin();
   Train(rig, 2);
-  rig.synchroniser.Hold(7, rig.now);
+  rig.synchroniser.Pause(7, rig.now);
   Train(rig, 14);
   EXPECT_EQ(rig.learner.steps(), 2 + 2 * ThreadChannel::kAccumulators);
   EXPECT_EQ(rig.synchroniser.statistics().pushes_acknowledged, 1u);
-  const auto held = rig.synchroniser.TakeHeld();
+  const auto held = rig.synchroniser.TakePaused();
   ASSERT_TRUE(held.has_value());
   EXPECT_EQ(held->checkpoint, 7u);
   EXPECT_EQ(held->sequence, 1u);
-  EXPECT_FALSE(rig.synchroniser.TakeHeld().has_value());
-  rig.synchroniser.Hold(7, rig.now);
-  EXPECT_TRUE(rig.synchroniser.TakeHeld().has_value()) << "the controller asked again";
+  EXPECT_FALSE(rig.synchroniser.TakePaused().has_value());
+  rig.synchroniser.Pause(7, rig.now);
+  EXPECT_TRUE(rig.synchroniser.TakePaused().has_value()) << "the controller asked again";
   rig.now += seconds(1);
   rig.synchroniser.ReleaseHold(7);
   rig.Settle();
@@ -222,13 +222,13 @@ TEST(HoldingExchangeTest, IsAnsweredWhenWhatWasPushedIsAcknowledgedAndCounted) {
   rig.PutBatch();
   rig.threads[0]->Advance();
   ASSERT_TRUE(rig.Pump().ok());
-  rig.synchroniser.Hold(7, rig.now);
-  EXPECT_FALSE(rig.synchroniser.TakeHeld().has_value()) << "a push is in flight";
+  rig.synchroniser.Pause(7, rig.now);
+  EXPECT_FALSE(rig.synchroniser.TakePaused().has_value()) << "a push is in flight";
   rig.Settle();
   ASSERT_EQ(rig.acknowledged.size(), 1u);
-  EXPECT_FALSE(rig.synchroniser.TakeHeld().has_value()) << "its batch is not counted";
+  EXPECT_FALSE(rig.synchroniser.TakePaused().has_value()) << "its batch is not counted";
   rig.intake.OnAcknowledged(rig.acknowledged);
-  EXPECT_TRUE(rig.synchroniser.TakeHeld().has_value());
+  EXPECT_TRUE(rig.synchroniser.TakePaused().has_value());
 }
 
 TEST(HoldingExchangeTest, WaitsForWhatHasToBeSentAgain) {
@@ -236,11 +236,11 @@ TEST(HoldingExchangeTest, WaitsForWhatHasToBeSentAgain) {
   rig.Begin();
   Train(rig, 3);
   rig.RestartServers();
-  rig.synchroniser.Hold(7, rig.now);
+  rig.synchroniser.Pause(7, rig.now);
   ASSERT_TRUE(rig.Pump().ok());
-  EXPECT_FALSE(rig.synchroniser.TakeHeld().has_value());
+  EXPECT_FALSE(rig.synchroniser.TakePaused().has_value());
   rig.Settle();
-  EXPECT_TRUE(rig.synchroniser.TakeHeld().has_value());
+  EXPECT_TRUE(rig.synchroniser.TakePaused().has_value());
   EXPECT_GT(rig.synchroniser.statistics().updates_resent, 0u);
 }
 
@@ -248,7 +248,7 @@ TEST(HoldingExchangeTest, AFlushAStopAndASilentControllerEndIt) {
   for (int way = 0; way < 3; ++way) {
     Rig rig({.fetch_every = 1000, .push_every = 1});
     rig.Begin();
-    rig.synchroniser.Hold(7, rig.now);
+    rig.synchroniser.Pause(7, rig.now);
     Train(rig, 2);
     ASSERT_EQ(rig.synchroniser.statistics().pushes_acknowledged, 0u);
     switch (way) {
@@ -260,8 +260,8 @@ TEST(HoldingExchangeTest, AFlushAStopAndASilentControllerEndIt) {
         break;
       default:
         ASSERT_TRUE(rig.synchroniser.NextAdvance().has_value());
-        EXPECT_EQ(*rig.synchroniser.NextAdvance(), rig.now + PushHold::kPatience);
-        rig.now += PushHold::kPatience;
+        EXPECT_EQ(*rig.synchroniser.NextAdvance(), rig.now + PushPause::kTimeout);
+        rig.now += PushPause::kTimeout;
         break;
     }
     rig.Settle();

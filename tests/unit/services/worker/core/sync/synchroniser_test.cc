@@ -17,7 +17,7 @@ void PutBatches(Rig& rig, int count) {
   }
 }
 
-void PutValidationBatch(Rig& rig, std::uint64_t snapshot, std::uint64_t epoch = 1) {
+void PutValidationBatch(Rig& rig, std::uint64_t snapshot, DataEpoch epoch = 1) {
   Batch* const batch = rig.intake.TakeSlot();
   ASSERT_NE(batch, nullptr);
   FillBatch(100, *batch);
@@ -121,7 +121,7 @@ TEST(ExchangeTest, ABatchOfAnEvaluationBeforeTheEpochThatHasBegunIsHandedBack) {
   PutValidationBatch(rig, 7);
   EXPECT_EQ(rig.threads[0]->Advance(), TrainingThread::Progress::kBlocked);
   const std::uint64_t fetches = rig.synchroniser.statistics().fetches;
-  // The evaluation was begun anew as that of snapshot 9; this worker was dealt nothing of it.
+  // The evaluation was begun anew as that of snapshot 9; this worker was dispatched nothing of it.
   rig.synchroniser.OnEpochBegun(2);
   rig.Settle();
   EXPECT_EQ(rig.handed_back.size(), 1u);
@@ -140,7 +140,7 @@ TEST(ExchangeTest, TheNextSnapshotIsEvaluatedHoweverManyEpochsHaveBegunSinceTheL
   PutValidationBatch(rig, 7);
   rig.Settle();
   ASSERT_EQ(rig.acknowledged.size(), 1u);
-  for (const std::uint64_t epoch : {2, 3, 4}) {
+  for (const DataEpoch epoch : {2, 3, 4}) {
     rig.synchroniser.OnEpochBegun(epoch);
   }
   PutValidationBatch(rig, 8, 4);
@@ -197,10 +197,10 @@ TEST(ExchangeTest, AWorkerComesToRestThoughAnswersStandBehindBatchesWithoutASlot
   rig.PutBatch();
   rig.Settle();
   ASSERT_EQ(rig.acknowledged.size(), 1u);
-  rig.synchroniser.Hold(1, rig.now);
-  const std::uint32_t seen = rig.intake.slot_bell().Read();
+  rig.synchroniser.Pause(1, rig.now);
+  const std::uint32_t seen = rig.intake.slot_notifier().Read();
   ASSERT_TRUE(rig.Pump().ok());
-  EXPECT_NE(rig.intake.slot_bell().Read(), seen) << "who waits for a slot looks again";
+  EXPECT_NE(rig.intake.slot_notifier().Read(), seen) << "who waits for a slot looks again";
   while (rig.PutBatch()) {
     rig.Settle();  // up to the threads' last accumulator
   }
@@ -210,10 +210,10 @@ TEST(ExchangeTest, AWorkerComesToRestThoughAnswersStandBehindBatchesWithoutASlot
   FillBatch(50, behind);
   rig.intake.OnNoSlot(behind.lease);
   ASSERT_TRUE(rig.Pump().ok());
-  EXPECT_EQ(rig.synchroniser.TakeHeld(), std::nullopt);
-  EXPECT_TRUE(rig.handed_back.empty()) << "it would be dealt again at once";
+  EXPECT_EQ(rig.synchroniser.TakePaused(), std::nullopt);
+  EXPECT_TRUE(rig.handed_back.empty()) << "it would be dispatched again at once";
   rig.intake.OnAcknowledged(rig.acknowledged);
-  EXPECT_TRUE(rig.synchroniser.TakeHeld().has_value());
+  EXPECT_TRUE(rig.synchroniser.TakePaused().has_value());
   ASSERT_TRUE(rig.Pump().ok());
   EXPECT_FALSE(rig.intake.settling()) << "pushes are still held";
   EXPECT_THAT(rig.handed_back, testing::ElementsAre(behind.lease));

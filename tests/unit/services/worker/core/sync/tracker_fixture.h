@@ -6,6 +6,7 @@
 #include <chrono>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/worker/core/sync/fetches/fetch_tracker.h"
 #include "services/worker/core/sync/pushes/push_tracker.h"
 #include "services/worker/core/sync/routing/routes.h"
@@ -20,7 +21,7 @@ class TrackerTest : public testing::Test {
     map_.buckets.resize(16);
     for (const Shard& shard : layout_.shards()) {
       map_.buckets[shard.bucket] = {
-          .epoch = 10 + shard.id, .generation = 1, .primary = shard.id % 2};
+          .version = 10 + shard.id, .generation = 1, .primary = shard.id % 2};
     }
     SendMap();
     routes_.OnConnected(0);
@@ -48,7 +49,7 @@ class TrackerTest : public testing::Test {
 
   /// The bucket's primary becomes another one.
   void Move(ShardId shard, ServerSlot primary) {
-    ++RecordOf(shard).epoch;
+    ++RecordOf(shard).version;
     RecordOf(shard).primary = primary;
     SendMap();
   }
@@ -69,7 +70,7 @@ class TrackerTest : public testing::Test {
 
   std::vector<FetchMessage> PollFetches() { return fetches_.Poll(now_); }
 
-  /// All updates of the message get this outcome under their buckets' epochs of now.
+  /// All updates of the message get this outcome under their buckets' configurations of now.
   absl::Status Answer(const PushMessage& push, PushOutcome outcome, Sequence expected = 0) {
     PushReply reply = {.request = push.request};
     for (const ShardUpdate& update : push.updates) {
@@ -77,7 +78,7 @@ class TrackerTest : public testing::Test {
                             .outcome = outcome,
                             .expected = expected,
                             .persisted = persisted_,
-                            .epoch = RecordOf(update.shard).epoch});
+                            .configuration_version = RecordOf(update.shard).version});
     }
     return pushes_.OnReply(reply, now_);
   }

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "services/common/base/ids.h"
 #include "services/common/base/rng.h"
 #include "services/worker/core/intake/work_tracker.h"
 #include "services/worker/core/sync/fetches/fetch_tracker.h"
@@ -269,8 +270,9 @@ class TrackerWorld {
     ASSERT_TRUE(progress.ok());
     for (const std::size_t i : progress->fresh) {
       const FetchedShard& value = reply.shards[i];
-      EXPECT_GE(value.epoch, value_epoch_[value.shard]) << "a value of an older epoch";
-      value_epoch_[value.shard] = value.epoch;
+      EXPECT_GE(value.configuration_version, value_version_[value.shard])
+          << "a value of an older epoch";
+      value_version_[value.shard] = value.configuration_version;
       pushes_.OnValue(reply.request, value);
     }
     if (progress->complete) {
@@ -340,7 +342,7 @@ class TrackerWorld {
   ClusterMap map_;
   Clock::TimePoint now_{};
   FetchId fetch_ = 0;
-  std::uint64_t value_epoch_[kShards] = {};
+  ConfigurationVersion value_version_[kShards] = {};
   std::deque<ModelServers::Request> wires_[kServers];
   std::deque<ModelServers::Reply> replies_[kServers];
   std::deque<AcknowledgeMessage> acknowledgements_;

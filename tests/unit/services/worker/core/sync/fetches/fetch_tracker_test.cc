@@ -13,7 +13,7 @@ class FetchTrackerTest : public TrackerTest {
     return {.shard = shard,
             .version = version,
             .included_sequence = included,
-            .epoch = RecordOf(shard).epoch};
+            .configuration_version = RecordOf(shard).version};
   }
 };
 
@@ -60,11 +60,11 @@ TEST_F(FetchTrackerTest, MessagesStayBelowTheLimit) {
   EXPECT_EQ(tracker.Poll(now_).size(), 3u);
 }
 
-TEST_F(FetchTrackerTest, AValueOfALowerEpochThanIsKnownIsAskedForAgain) {
+TEST_F(FetchTrackerTest, AValueOfALowerConfigurationThanIsKnownIsAskedForAgain) {
   const FetchId fetch = fetches_.Fetch(0);
   const auto messages = PollFetches();
   FetchedShard old = Found(1, 7);
-  ++RecordOf(1).epoch;  // the primary stays
+  ++RecordOf(1).version;  // the primary stays
   SendMap();
   auto progress = fetches_.OnReply({.request = messages[1].request, .shards = {old}}, now_);
   ASSERT_TRUE(progress.ok());
@@ -78,14 +78,15 @@ TEST_F(FetchTrackerTest, AValueOfALowerEpochThanIsKnownIsAskedForAgain) {
   EXPECT_EQ(progress->fresh.size(), 1u);
 }
 
-TEST_F(FetchTrackerTest, AnAcknowledgementOfAHigherEpochMakesOlderValuesUnwanted) {
+TEST_F(FetchTrackerTest, AnAcknowledgementOfAHigherConfigurationMakesOlderValuesUnwanted) {
   fetches_.Fetch(0);
   const auto messages = PollFetches();
   pushes_.Push({});
   for (const PushMessage& push : PollPushes()) {
     PushReply reply = {.request = push.request};
     for (const ShardUpdate& update : push.updates) {
-      reply.acks.push_back({.shard = update.shard, .outcome = PushOutcome::kApplied, .epoch = 20});
+      reply.acks.push_back(
+          {.shard = update.shard, .outcome = PushOutcome::kApplied, .configuration_version = 20});
     }
     ASSERT_TRUE(pushes_.OnReply(reply, now_).ok());
   }
@@ -120,10 +121,11 @@ TEST_F(FetchTrackerTest, ASnapshotThatIsNotThereYetIsAskedForAgainAndHoldsNothin
   const FetchId fetch = fetches_.Fetch(9);
   const auto messages = PollFetches();
   EXPECT_EQ(messages[0].snapshot, 9u);
-  const auto progress = fetches_.OnReply(
-      {.request = messages[1].request,
-       .shards = {{.shard = 1, .outcome = FetchOutcome::kNoSuchSnapshot, .epoch = 11}}},
-      now_);
+  const auto progress = fetches_.OnReply({.request = messages[1].request,
+                                          .shards = {{.shard = 1,
+                                                      .outcome = FetchOutcome::kNoSuchSnapshot,
+                                                      .configuration_version = 11}}},
+                                         now_);
   ASSERT_TRUE(progress.ok());
   EXPECT_EQ(progress->fetch, fetch);
   EXPECT_TRUE(PollFetches().empty());

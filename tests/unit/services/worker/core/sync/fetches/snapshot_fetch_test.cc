@@ -15,7 +15,7 @@ class SnapshotFetchTest : public TrackerTest {
     for (const FetchMessage& message : PollFetches()) {
       FetchReply reply = {.request = message.request};
       for (const ShardId shard : message.shards) {
-        reply.shards.push_back({.shard = shard, .epoch = RecordOf(shard).epoch});
+        reply.shards.push_back({.shard = shard, .configuration_version = RecordOf(shard).version});
       }
       auto progress = fetches_.OnReply(reply, now_);
       EXPECT_TRUE(progress.ok());
@@ -25,7 +25,7 @@ class SnapshotFetchTest : public TrackerTest {
   }
 
   /// Snapshot `snapshot` of the end of `epoch` is loaded.
-  void Load(std::uint64_t epoch, std::uint64_t snapshot) {
+  void Load(DataEpoch epoch, std::uint64_t snapshot) {
     EXPECT_TRUE(fetch_.Want(epoch, snapshot));
     ASSERT_TRUE(fetch_.StartDue());
     const FetchProgress progress = Deliver();

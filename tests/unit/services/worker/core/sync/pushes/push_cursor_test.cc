@@ -19,10 +19,10 @@ std::vector<Sequence> Send(PushCursor& cursor, Sequence last) {
 
 class PushCursorTest : public testing::Test {
  protected:
-  /// Pushes up to this one are sent and acknowledged, under epoch 10 of the bucket.
+  /// Pushes up to this one are sent and acknowledged, under configuration 10 of the bucket.
   void Serve(Sequence last) {
     Send(cursor_, last);
-    cursor_.OnServed(last, {.persisted = 1, .epoch = 10});
+    cursor_.OnServed(last, {.persisted = 1, .configuration_version = 10});
   }
 
   PushCursor cursor_;
@@ -52,9 +52,9 @@ TEST_F(PushCursorTest, WhatIsInFlightIsSentAgainAndEarlierAnswersAreVoid) {
 TEST_F(PushCursorTest, TheNextPrimaryIsSentWhatTheLastDidNotAcknowledge) {
   Serve(2);
   Send(cursor_, 3);
-  cursor_.OnRecord({.epoch = 11, .primary = 1}, 1, 7);
+  cursor_.OnRecord({.version = 11, .primary = 1}, 1, 7);
   EXPECT_TRUE(Send(cursor_, 3).empty()) << "it stays";
-  cursor_.OnRecord({.epoch = 12, .primary = 2}, 1, 8);
+  cursor_.OnRecord({.version = 12, .primary = 2}, 1, 8);
   EXPECT_EQ(cursor_.server(), 2u);
   EXPECT_EQ(Send(cursor_, 3), std::vector<Sequence>{3});
 }
@@ -62,7 +62,7 @@ TEST_F(PushCursorTest, TheNextPrimaryIsSentWhatTheLastDidNotAcknowledge) {
 TEST_F(PushCursorTest, ABucketFromDiskIsAskedForItsNewestUpdateAndHasNothingOnDisk) {
   Serve(3);
   EXPECT_EQ(cursor_.persisted(), 1u);
-  cursor_.OnRecord({.epoch = 11, .generation = 1, .primary = 1}, 2, 7);
+  cursor_.OnRecord({.version = 11, .generation = 1, .primary = 1}, 2, 7);
   EXPECT_EQ(cursor_.persisted(), 0u);
   EXPECT_EQ(cursor_.acknowledged(), 2u);
   EXPECT_TRUE(cursor_.WasAcknowledged(3));
@@ -93,7 +93,7 @@ TEST_F(PushCursorTest, ARefusedUpdateIsInNoHistory) {
   EXPECT_EQ(Send(cursor_, 3), (std::vector<Sequence>{2, 3}));
 }
 
-TEST_F(PushCursorTest, OnlyAValueOfALaterEpochShowsARollback) {
+TEST_F(PushCursorTest, OnlyAValueOfALaterConfigurationShowsARollback) {
   Serve(3);
   EXPECT_FALSE(cursor_.IsRolledBack(2, 10)) << "the value may be the older of the two";
   EXPECT_TRUE(cursor_.IsRolledBack(2, 11));

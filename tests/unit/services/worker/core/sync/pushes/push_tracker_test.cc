@@ -23,7 +23,7 @@ TEST_F(PushTrackerTest, UpdatesAreGroupedByPrimary) {
   EXPECT_EQ(pushes[0].progress, 77u);
   ASSERT_EQ(pushes[0].updates.size(), 2u);
   EXPECT_EQ(pushes[0].updates[1].shard, 2u);
-  EXPECT_EQ(pushes[0].updates[1].bucket_epoch, 12u);
+  EXPECT_EQ(pushes[0].updates[1].bucket_version, 12u);
   EXPECT_EQ(pushes[1].server, 1u);
   EXPECT_NE(pushes[0].request, pushes[1].request);
   EXPECT_TRUE(PollPushes().empty());
@@ -106,7 +106,7 @@ TEST_F(PushTrackerTest, WhatASilentServerWasSentGoesToTheNewPrimaryAtOnce) {
 TEST_F(PushTrackerTest, AChangeOfSecondariesSendsNothingAgain) {
   pushes_.Push({});
   const auto pushes = PollPushes();
-  ++RecordOf(1).epoch;
+  ++RecordOf(1).version;
   SendMap();
   EXPECT_TRUE(PollPushes().empty());
   for (const PushMessage& push : pushes) {
@@ -151,7 +151,7 @@ TEST_F(PushTrackerTest, AServerThatHasNotHeardOfItsNewRoleIsSoonAskedAgain) {
   const auto moved = PollPushes();
   const PushReply reply = {
       .request = moved[0].request,
-      .acks = {{.shard = 1, .outcome = PushOutcome::kNotPrimary, .epoch = 11}}};
+      .acks = {{.shard = 1, .outcome = PushOutcome::kNotPrimary, .configuration_version = 11}}};
   ASSERT_TRUE(pushes_.OnReply(reply, now_).ok());
   now_ += milliseconds(50);
   EXPECT_EQ(PollPushes().size(), 1u);
@@ -173,7 +173,7 @@ TEST_F(PushTrackerTest, NotReadyIsTriedAgainAfterABackoffThatANewRecordEnds) {
     ASSERT_EQ(pushes.size(), 1u);
   }
   ASSERT_TRUE(Answer(pushes.back(), PushOutcome::kNotReady).ok());
-  ++RecordOf(1).epoch;
+  ++RecordOf(1).version;
   SendMap();
   pushes = PollPushes();
   ASSERT_EQ(pushes.size(), 1u);

@@ -189,10 +189,10 @@ TEST_F(RetentionTest, AFailoverWithoutLossSendsNothingAgain) {
 TEST_F(RetentionTest, AValueOfAHigherEpochThatLacksAcknowledgedUpdatesBringsThemBack) {
   Complete();
   Complete();
-  FetchedShard value = {.shard = 1, .included_sequence = 1, .epoch = 11};
+  FetchedShard value = {.shard = 1, .included_sequence = 1, .configuration_version = 11};
   pushes_.OnValue(routes_.NextRequest(), value);
   EXPECT_TRUE(pushes_.Idle()) << "of the same epoch it is only older";
-  value.epoch = 12;
+  value.configuration_version = 12;
   pushes_.OnValue(routes_.NextRequest(), value);
   EXPECT_EQ(SequencesOf(PollPushes()), std::vector<Sequence>{2});
 }
@@ -202,12 +202,13 @@ TEST_F(RetentionTest, AnAnswerOfALowerEpochRollsNothingBack) {
   Complete();
   pushes_.Push({});
   const auto pushes = PollPushes();
-  ++RecordOf(1).epoch;
+  ++RecordOf(1).version;
   SendMap();
-  const PushReply reply = {
-      .request = pushes[1].request,
-      .acks = {
-          {.shard = 1, .outcome = PushOutcome::kUnexpectedSequence, .expected = 1, .epoch = 11}}};
+  const PushReply reply = {.request = pushes[1].request,
+                           .acks = {{.shard = 1,
+                                     .outcome = PushOutcome::kUnexpectedSequence,
+                                     .expected = 1,
+                                     .configuration_version = 11}}};
   ASSERT_TRUE(pushes_.OnReply(reply, now_).ok());
   now_ += milliseconds(50);
   EXPECT_EQ(SequencesOf(PollPushes()), std::vector<Sequence>{3});

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+
+#include "services/parameter_server/core/replication/messages.h"
+#include "services/parameter_server/core/replication/peer_table.h"
+#include "services/parameter_server/core/replication/proposals.h"
+
+namespace adamant::parameter_server {
+
+/// What a bucket's record advises its primary to do next, as far as it can be done now.
+/// Threads: one at a time.
+class PlacementHint {
+ public:
+  /// The arguments after `self` must outlive this.
+  PlacementHint(const ServerId& self,
+                const Configuration& configuration,
+                const PeerTable& peers,
+                const Proposals& proposals)
+      : self_(self), configuration_(configuration), peers_(peers), proposals_(proposals) {}
+
+  /// Returns who has been proposed as a replica, and is to be none any more.
+  [[nodiscard]] std::optional<ServerId> NotToAdd() const;
+
+  /// Returns whom to hand the bucket over to.
+  [[nodiscard]] std::optional<ServerId> Successor() const;
+
+  /// Returns the replica to be dropped.
+  [[nodiscard]] std::optional<ServerId> Departing() const;
+
+  /// Whether the copy under way is for one who is to get none.
+  [[nodiscard]] bool GivesUpCopy() const;
+
+  /// Returns who waits for a copy, while there is none under way.
+  [[nodiscard]] std::optional<ServerId> Learner() const;
+
+ private:
+  const ServerId self_;
+  const Configuration& configuration_;
+  const PeerTable& peers_;
+  const Proposals& proposals_;
+};
+
+}  // namespace adamant::parameter_server
