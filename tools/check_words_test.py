@@ -24,7 +24,12 @@ class CheckWordsTest(unittest.TestCase):
                 self.assertIn("services/a.h:2: ", found[0])
 
     def test_other_words_that_contain_one_do_not(self):
-        self.assertEqual(self.faults("services/a.h", "int their = threshold + ordealer; // heir\nauto s = \"heir\";\n"), [])
+        self.assertEqual(self.faults("services/a.h", "int their = threshold + ordealer;\nauto s = \"heir\";\n"), [])
+
+    def test_comments_and_pages_count(self):
+        self.assertEqual(len(self.faults("services/a.h", "// The heir.\n")), 1)
+        self.assertEqual(len(self.faults("docs/a.md", "The \"heir\".\n")), 1)
+        self.assertEqual(self.faults("docs/glossary.md", "| successor | heir |\n"), [])
 
     def test_file_names_count(self):
         self.assertEqual(len(self.faults("operator/core/roster.h", "")), 1)

@@ -192,12 +192,12 @@ BENCHMARK(OuterProductSgemm)->Args({256, 400, 400})->Args({256, 256, 1024})->Arg
 
 constexpr std::int64_t kShardsPerMessage = 8;
 
-v1::ExchangeRequest PushOf(std::uint32_t shards, Sequence sequence, DataEpoch epoch) {
+v1::ExchangeRequest PushOf(std::uint32_t shards, Sequence sequence, ConfigurationVersion version) {
   v1::ExchangeRequest request;
   for (ShardId shard = 0; shard < shards; ++shard) {
     v1::ShardUpdate& update = *request.mutable_push()->add_updates();
     update.set_shard(shard);
-    update.set_bucket_epoch(epoch);
+    update.set_bucket_epoch(version);
     update.set_sequence(sequence);
   }
   return request;
@@ -213,7 +213,7 @@ void Push(benchmark::State& state,
   WorkerStream stream(servers.address());
   Sequence sequence = 0;
   const auto send = [&] {
-    stream.Send(PushOf(shards, ++sequence, servers.epoch()),
+    stream.Send(PushOf(shards, ++sequence, servers.version()),
                 {{std::as_bytes(std::span(*values)), values}});
   };
   for (int i = 1; i < window; ++i) {

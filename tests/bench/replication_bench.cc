@@ -176,7 +176,7 @@ class Side {
     for (std::size_t i = 0; i < traffic_.per_message; ++i, next_ = (next_ + 1) % shards_.size()) {
       v1::ShardUpdate& update = *request.mutable_push()->add_updates();
       update.set_shard(shards_[next_]);
-      update.set_bucket_epoch(servers_.epoch());
+      update.set_bucket_epoch(servers_.version());
       update.set_sequence(++sequences_[next_]);
     }
     return request;

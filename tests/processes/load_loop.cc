@@ -196,7 +196,7 @@ void LoadLoop::SendUpdate(const LoadBook::Update& update,
   request.set_id(++last_request_);
   v1::ShardUpdate& pushed = *request.mutable_push()->add_updates();
   pushed.set_shard(update.shard);
-  pushed.set_bucket_epoch(route.epoch);
+  pushed.set_bucket_epoch(route.version);
   pushed.set_sequence(update.sequence);
   pushed.set_after_loss(update.after_loss);
   pushed.set_kind(v1::WEIGHT_CHANGE);

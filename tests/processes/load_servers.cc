@@ -53,7 +53,7 @@ bool LoadServers::Update(const v1::Membership& membership) {
   for (const v1::Configuration& bucket : membership.buckets()) {
     routes_.push_back({.server = bucket.primary().slot(),
                        .incarnation = bucket.primary().incarnation(),
-                       .epoch = bucket.epoch()});
+                       .version = bucket.epoch()});
   }
   for (const auto& [slot, server] : former) {
     handlers_.on_lost(slot);

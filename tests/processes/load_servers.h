@@ -48,7 +48,7 @@ class LoadServers {
   struct Route {
     std::uint32_t server = 0;
     Incarnation incarnation = 0;
-    DataEpoch epoch = 0;  ///< of the bucket
+    ConfigurationVersion version = 0;  ///< of the bucket
 
     bool operator==(const Route&) const = default;
   };

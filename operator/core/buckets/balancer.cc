@@ -8,7 +8,7 @@ namespace {
 
 using Server = Balancer::Server;
 
-// Makes one set of hint. OnLoading are counted as if all hint had been followed.
+// Makes one set of hints. Loads are counted as if all hints had been followed.
 class Planner {
  public:
   Planner(const JobSettings& settings,
@@ -195,8 +195,8 @@ class Planner {
                              [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   }
 
-  // A bucket with too many replicas needs a departing. While the copy for it is still made, its
-  // leaving counts already.
+  // A bucket with too many replicas needs one that departs. While the copy for it is still made,
+  // its leaving counts already.
   void Thin(BucketId bucket) {
     const Configuration& record = configurations_.At(bucket);
     PlacementHint& hint = advice_[bucket];

@@ -17,7 +17,7 @@ namespace adamant::controller {
 /// later, when there are such again; each server gets as many copies and as many primaries as the
 /// others.
 /// Threads: any.
-/// Source: docs/design/0002-replication.md, "PlacementHint".
+/// Source: docs/design/0002-replication.md, "Hints".
 class Balancer {
  public:
   using TimePoint = Clock::TimePoint;

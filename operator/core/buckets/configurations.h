@@ -51,7 +51,7 @@ class Configurations {
 
   /// The proposal is for the present configuration, and by somebody who may make it. ADD is only
   /// for the learner that the record names. DROP may name a learner too, which the primary had
-  /// proposed to add: the configuration rises, so that the addition is void. A replica that is not
+  /// proposed to add: the version rises, so that the addition is void. A replica that is not
   /// proved to be dead may not leave fewer than min_in_sync behind: it may be the one that has what
   /// was acknowledged.
   [[nodiscard]] bool Allows(const Proposal& proposal) const;

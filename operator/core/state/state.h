@@ -91,7 +91,7 @@ struct JobSettings {
   std::chrono::milliseconds silence_timeout{10'000};  ///< between two messages of a member
   std::chrono::milliseconds hang_timeout{120'000};    ///< of a member at one piece of its work
   std::chrono::milliseconds exit_delay{
-      0};  ///< from the end of a process to when the reconciler knows it
+      0};  ///< from a process's end to when the reconciler knows it
 
   std::uint64_t batch_size = 0;  ///< examples; 0: not known
   std::uint32_t threads_per_worker = 1;

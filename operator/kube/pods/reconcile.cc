@@ -16,25 +16,25 @@ using controller::SlotId;
 using controller::StartProcess;
 using State = ObservedPod::State;
 
-bool IsGivenUp(const ObservedPod& pod, const NodeTimeouts& patience) {
-  return pod.node_out_of_service || (pod.node_away && *pod.node_away >= patience.unreachable);
+bool IsGivenUp(const ObservedPod& pod, const NodeTimeouts& timeouts) {
+  return pod.node_out_of_service || (pod.node_away && *pod.node_away >= timeouts.unreachable);
 }
 
-bool IsShutOut(const ObservedPod& pod, const NodeTimeouts& patience) {
-  return pod.shut_out && *pod.shut_out >= patience.cordoned;
+bool IsShutOut(const ObservedPod& pod, const NodeTimeouts& timeouts) {
+  return pod.shut_out && *pod.shut_out >= timeouts.cordoned;
 }
 
 // When any of these will change though nothing happens.
 std::optional<std::chrono::milliseconds> NextBound(const ObservedPod& pod,
-                                                   const NodeTimeouts& patience) {
-  if (pod.shut_out && !IsShutOut(pod, patience)) {
-    return patience.cordoned - *pod.shut_out;
+                                                   const NodeTimeouts& timeouts) {
+  if (pod.shut_out && !IsShutOut(pod, timeouts)) {
+    return timeouts.cordoned - *pod.shut_out;
   }
-  if (!pod.node_away || IsToBeForced(pod, patience)) {
+  if (!pod.node_away || IsToBeForced(pod, timeouts)) {
     return std::nullopt;
   }
-  const auto bound = IsGivenUp(pod, patience) ? patience.unreachable + patience.force_delete
-                                              : patience.unreachable;
+  const auto bound = IsGivenUp(pod, timeouts) ? timeouts.unreachable + timeouts.force_delete
+                                              : timeouts.unreachable;
   return bound - *pod.node_away;
 }
 
@@ -86,18 +86,18 @@ std::map<SlotId, std::uint64_t> NewestEnded(std::span<const ObservedPod> pods) {
 }
 
 // A pod whose container has not ended, as far as anybody can tell.
-void PlanLive(const ObservedPod& pod, bool wanted, const NodeTimeouts& patience, PodPlan& plan) {
+void PlanLive(const ObservedPod& pod, bool wanted, const NodeTimeouts& timeouts, PodPlan& plan) {
   const bool given_up =
-      IsGivenUp(pod, patience) || IsShutOut(pod, patience) || !pod.deleted_claim.empty();
+      IsGivenUp(pod, timeouts) || IsShutOut(pod, timeouts) || !pod.deleted_claim.empty();
   if (given_up) {
     plan.exited.push_back(Loss(pod));
   }
-  if (IsToBeForced(pod, patience)) {
+  if (IsToBeForced(pod, timeouts)) {
     plan.remove.push_back({.name = pod.name, .uid = pod.uid, .at_once = true});
   } else if ((given_up || !wanted) && !pod.deleting) {  // goes when its node is back
     plan.remove.push_back({.name = pod.name, .uid = pod.uid});
   }
-  if (const auto bound = NextBound(pod, patience);
+  if (const auto bound = NextBound(pod, timeouts);
       bound && (!plan.again_in || *bound < *plan.again_in)) {
     plan.again_in = bound;
   }
@@ -105,14 +105,14 @@ void PlanLive(const ObservedPod& pod, bool wanted, const NodeTimeouts& patience,
 
 }  // namespace
 
-bool IsToBeForced(const ObservedPod& pod, const NodeTimeouts& patience) {
+bool IsToBeForced(const ObservedPod& pod, const NodeTimeouts& timeouts) {
   return pod.node_out_of_service ||
-         (pod.node_away && *pod.node_away >= patience.unreachable + patience.force_delete);
+         (pod.node_away && *pod.node_away >= timeouts.unreachable + timeouts.force_delete);
 }
 
 PodPlan Reconcile(std::span<const StartProcess> wanted,
                   std::span<const ObservedPod> pods,
-                  const NodeTimeouts& patience) {
+                  const NodeTimeouts& timeouts) {
   PodPlan plan;
   const std::set<StartProcess> wishes(wanted.begin(), wanted.end());
   std::set<StartProcess> known;
@@ -125,7 +125,7 @@ PodPlan Reconcile(std::span<const StartProcess> wanted,
     switch (pod.state) {
       case State::kPending:
       case State::kRunning:
-        PlanLive(pod, wishes.contains(pod.process), patience, plan);
+        PlanLive(pod, wishes.contains(pod.process), timeouts, plan);
         break;
       case State::kEnded:
         plan.exited.push_back(Exit(pod));

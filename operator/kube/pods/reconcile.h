@@ -58,7 +58,7 @@ struct NodeTimeouts {
 };
 
 /// Whether nobody waits any longer for the node of this pod to confirm that it has ended.
-bool IsToBeForced(const ObservedPod& pod, const NodeTimeouts& patience);
+bool IsToBeForced(const ObservedPod& pod, const NodeTimeouts& timeouts);
 
 /// What makes the pods what they should be.
 struct PodPlan {
@@ -75,6 +75,6 @@ struct PodPlan {
 /// The newest ended pod of a slot is left for its logs until the next one of that slot has ended.
 PodPlan Reconcile(std::span<const controller::StartProcess> wanted,
                   std::span<const ObservedPod> pods,
-                  const NodeTimeouts& patience = {});
+                  const NodeTimeouts& timeouts = {});
 
 }  // namespace adamant::kube

@@ -111,7 +111,7 @@ std::optional<ObservedPod> JobResources::ObserveExport(const PodViews& pods,
   return found == pods.end() ? std::nullopt : std::optional(ObserveOne(**found));
 }
 
-NodeTimeouts JobResources::Patience() const {
+NodeTimeouts JobResources::Timeouts() const {
   const v1::Detection& detection = view_->job->spec().detection();
   return {.unreachable = job::ToMilliseconds(detection.node_unreachable()),
           .force_delete = job::ToMilliseconds(detection.force_delete()),
@@ -171,7 +171,7 @@ absl::Status JobResources::MakePods(const PodViews& pods) {
   HandleWaiting(pods);
   HandleZones();
   // What has happened may change what is wanted, but only what is stored is acted on.
-  const PodPlan seen = Reconcile(controller_->Wanted(), Observe(pods), Patience());
+  const PodPlan seen = Reconcile(controller_->Wanted(), Observe(pods), Timeouts());
   ADAMANT_ASSIGN_OR_RETURN(const bool is_stored, hooks_.handle_exits(seen.exited));
   if (!is_stored) {
     return absl::OkStatus();
@@ -181,7 +181,7 @@ absl::Status JobResources::MakePods(const PodViews& pods) {
   for (const StartProcess& process : wanted) {
     nodes_.ForgetBefore(process);
   }
-  PodPlan plan = Reconcile(wanted, Observe(pods), Patience());
+  PodPlan plan = Reconcile(wanted, Observe(pods), Timeouts());
   next_loss_.reset();
   if (plan.again_in) {
     next_loss_ = writer_.clock().Now() + *plan.again_in;
@@ -262,7 +262,7 @@ absl::StatusOr<bool> JobResources::CheckOutput(const PodViews& pods) {
   const Json own = OutputClaimObject(writer_.job(), *view_->job);
   if (own.is_null()) {
     const std::optional<ObservedPod> pod = ObserveExport(pods, kOutputTrial);
-    return output_.Check(*view_, pod ? &*pod : nullptr, Patience());
+    return output_.Check(*view_, pod ? &*pod : nullptr, Timeouts());
   }
   const absl::Status made = writer_.CreateClaim(own);
   const absl::Status checked =
@@ -283,7 +283,7 @@ absl::Status JobResources::MakeExport(const PodViews& pods) {
   }
   const std::optional<ObservedPod> pod =
       export_.wanted() == 0 ? std::nullopt : ObserveExport(pods, export_.wanted());
-  const ModelExport::Result result = export_.Work(source, pod ? &*pod : nullptr, Patience());
+  const ModelExport::Result result = export_.Work(source, pod ? &*pod : nullptr, Timeouts());
   if (result.exported) {
     hooks_.handle(*result.exported);
   }

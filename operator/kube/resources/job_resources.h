@@ -84,7 +84,7 @@ class JobResources {
   [[nodiscard]] std::vector<ObservedPod> Observe(const PodViews& pods);
   [[nodiscard]] std::optional<ObservedPod> ObserveExport(const PodViews& pods,
                                                          std::uint64_t snapshot) const;
-  [[nodiscard]] NodeTimeouts Patience() const;
+  [[nodiscard]] NodeTimeouts Timeouts() const;
   void HandleWaiting(const PodViews& pods);
   void HandleZones();
   [[nodiscard]] nlohmann::json ServersTolerations() const;

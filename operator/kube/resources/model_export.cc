@@ -19,7 +19,7 @@ void ModelExport::Reset() {
 
 ModelExport::Result ModelExport::Work(const Source& source,
                                       const ObservedPod* pod,
-                                      const NodeTimeouts& patience) {
+                                      const NodeTimeouts& timeouts) {
   if (!attempts_.why().ok()) {
     Note(source.spec, attempts_.why());
   }
@@ -37,7 +37,7 @@ ModelExport::Result ModelExport::Work(const Source& source,
   if (const absl::Status waits = attempts_.CheckStarted(*pod); !waits.ok()) {
     Note(source.spec, waits);
   }
-  return {IsToBeForced(*pod, patience)
+  return {IsToBeForced(*pod, timeouts)
               ? writer_.RemovePod({.name = pod->name, .uid = pod->uid, .at_once = true}).status()
               : absl::OkStatus()};
 }

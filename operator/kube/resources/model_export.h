@@ -50,7 +50,7 @@ class ModelExport {
   void Reset();
 
   /// Does what is to be done. `pod`: the one that writes the wanted snapshot; null: there is none.
-  Result Work(const Source& source, const ObservedPod* pod, const NodeTimeouts& patience);
+  Result Work(const Source& source, const ObservedPod* pod, const NodeTimeouts& timeouts);
 
   /// Returns when the next attempt is due; nullopt: now, or never.
   [[nodiscard]] std::optional<Clock::TimePoint> Next() const;

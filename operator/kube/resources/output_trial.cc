@@ -20,7 +20,7 @@ void OutputTrial::Begin(std::string written) {
 
 absl::StatusOr<bool> OutputTrial::Check(const JobView& view,
                                         const ObservedPod* pod,
-                                        const NodeTimeouts& patience) {
+                                        const NodeTimeouts& timeouts) {
   const JobIdentity& job = writer_.job();
   const std::string name = OutputClaimName(job.key.name, *view.job);
   const absl::StatusOr<std::string> uid = CheckClaim(writer_.client(), {job.key.ns, name});
@@ -28,7 +28,7 @@ absl::StatusOr<bool> OutputTrial::Check(const JobView& view,
   ADAMANT_RETURN_IF_ERROR(uid.status());
   const std::string written = WrittenOutputText(view, *uid);
   if (written_ != written) {
-    ADAMANT_ASSIGN_OR_RETURN(const bool writable, Try(view, pod, patience));
+    ADAMANT_ASSIGN_OR_RETURN(const bool writable, Try(view, pod, timeouts));
     if (!writable) {
       writer_.Note("write to claim " + name, attempts_.why());
       return false;
@@ -41,7 +41,7 @@ absl::StatusOr<bool> OutputTrial::Check(const JobView& view,
 // What has failed is tried again as an export is.
 absl::StatusOr<bool> OutputTrial::Try(const JobView& view,
                                       const ObservedPod* pod,
-                                      const NodeTimeouts& patience) {
+                                      const NodeTimeouts& timeouts) {
   if (pod == nullptr) {
     const absl::Status made =
         writer_.CreateOnce(kPods, OutputTrialObject(writer_.job(), *view.job, pods_)).status();
@@ -55,7 +55,7 @@ absl::StatusOr<bool> OutputTrial::Try(const JobView& view,
   if (const absl::Status waits = attempts_.CheckStarted(*pod); !waits.ok()) {
     attempts_.set_why(waits);
   }
-  if (IsToBeForced(*pod, patience)) {
+  if (IsToBeForced(*pod, timeouts)) {
     ADAMANT_RETURN_IF_ERROR(
         writer_.RemovePod({.name = pod->name, .uid = pod->uid, .at_once = true}).status());
   }

@@ -32,7 +32,7 @@ class OutputTrial {
   /// claim that no pod can mount.
   absl::StatusOr<bool> Check(const JobView& view,
                              const ObservedPod* pod,
-                             const NodeTimeouts& patience);
+                             const NodeTimeouts& timeouts);
 
   /// Returns WrittenOutputText of the claim that was written to; "": none was.
   [[nodiscard]] const std::string& written() const { return written_; }
@@ -43,7 +43,7 @@ class OutputTrial {
  private:
   absl::StatusOr<bool> Try(const JobView& view,
                            const ObservedPod* pod,
-                           const NodeTimeouts& patience);
+                           const NodeTimeouts& timeouts);
   absl::StatusOr<bool> Conclude(const ObservedPod& pod);
 
   JobWriter& writer_;

@@ -175,7 +175,7 @@ class Registry {
     return due;
   }
 
-  // Registers a site that a handler deal with.
+  // Registers a site that a handler deals with.
   void Note(Site& site) {
     MutexLock lock(mutex_);
     if (!std::exchange(site.registered_, true)) {

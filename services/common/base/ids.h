@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <string>
 
 /// Numbers that name things. Each has a type of its own: one is never taken for another.
 namespace adamant {
@@ -48,11 +47,6 @@ class Id {
   template <std::integral U>
   friend constexpr auto operator<=>(Id id, U value) {
     return id.value_ <=> static_cast<T>(value);
-  }
-
-  template <class Sink>
-  friend void AbslStringify(Sink& sink, Id id) {
-    sink.Append(std::to_string(id.value_));
   }
 
   // In JSON it is the plain number.

@@ -13,17 +13,17 @@
 /// The protocol: docs/design/0002-replication.md.
 namespace adamant::protocol {
 
-/// The record of a bucket. Only the controller changes it, by compare and swap on the
-/// configuration.
+/// Who has a bucket. Only the controller changes it, by compare and swap on the version. On the
+/// wire and in the CRD: `epoch`, `members`, `leaver`, `heir`.
 struct Configuration {
-  ConfigurationVersion version =
-      0;  ///< rises by one with every change of primary or replicas; 0: none yet
+  /// Rises by one with every change of primary or replicas; 0: none yet.
+  ConfigurationVersion version = 0;
   std::uint64_t generation = 0;  ///< rises when all replicas were lost and one was restored
   ServerId primary{};
   std::vector<ServerId> replicas{};  ///< the primary among them
   bool created = false;              ///< its shards have been initialised once
 
-  // Advice to the primary; changes no configuration.
+  // Hints to the primary; changing them changes no version.
   std::optional<ServerId> learner{};    ///< to copy the bucket to and to add
   std::optional<ServerId> departing{};  ///< to drop
   std::optional<ServerId> successor{};  ///< to hand over to
@@ -39,7 +39,7 @@ struct Configuration {
 
 // --- From parameter servers
 
-/// A change of a bucket's record, from the configuration named to the next.
+/// A change of a bucket's configuration, from the version named to the next.
 struct Proposal {
   enum class Kind : std::uint8_t { kPromote, kDrop, kAdd };
 

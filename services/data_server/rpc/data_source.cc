@@ -41,7 +41,7 @@ absl::Status CheckSize(std::uint64_t examples, const std::string& set) {
                                           std::to_string(examples));
 }
 
-// What was dealt without an image would be trained.
+// What was dispatched without an image would be trained.
 [[noreturn]] void EndUnread(const absl::Status& status) {
   LogError("data cannot be read any more", {{"error", status.ToString()}});
   std::_Exit(1);

@@ -65,11 +65,11 @@ void ExchangeLoop::OnRelease(std::uint64_t checkpoint) {
   inbox_.Post([this, checkpoint] { worker_.synchroniser().ReleaseHold(checkpoint); });
 }
 
-void ExchangeLoop::Stop(std::chrono::milliseconds patience) {
+void ExchangeLoop::Stop(std::chrono::milliseconds timeout) {
   inbox_.Post([this] { worker_.synchroniser().Stop(); });
   MutexLock lock(mutex_);
   stopping_ = true;
-  const TimePoint end = clock_.Now() + patience;
+  const TimePoint end = clock_.Now() + timeout;
   while (!ended_ && clock_.Now() < end) {
     ended_changed_.WaitFor(mutex_, end - clock_.Now());
   }

@@ -58,8 +58,8 @@ class ExchangeLoop {
   void SetControllerHeard(bool heard) { controller_heard_.store(heard); }
 
   /// Stops the training threads and hands over what they did; returns when that is acknowledged, or
-  /// after `patience`.
-  void Stop(std::chrono::milliseconds patience);
+  /// after `timeout`.
+  void Stop(std::chrono::milliseconds timeout);
 
   /// Totals since the process started.
   void FillHeartbeat(v1::Heartbeat& heartbeat) { report_.Fill(heartbeat); }

@@ -154,7 +154,7 @@ ServerProcesses::ServerProcesses(std::uint32_t servers, const std::string& manif
     records_->AwaitAdded();
     Publish();
   }
-  epoch_ = records_->Next().buckets(0).epoch();
+  version_ = records_->Next().buckets(0).epoch();
 }
 
 ServerProcesses::~ServerProcesses() = default;

@@ -26,7 +26,7 @@ class ServerProcesses {
   [[nodiscard]] const std::string& address() const;
 
   /// Of all buckets.
-  [[nodiscard]] DataEpoch epoch() const { return epoch_; }
+  [[nodiscard]] ConfigurationVersion version() const { return version_; }
 
   [[nodiscard]] const ShardLayout& layout() const { return *layout_; }
 
@@ -41,7 +41,7 @@ class ServerProcesses {
   std::unique_ptr<ShardLayout> layout_;
   std::unique_ptr<BucketRecords> records_;
   std::vector<std::unique_ptr<Server>> servers_;
-  DataEpoch epoch_ = 0;
+  ConfigurationVersion version_ = 0;
 };
 
 }  // namespace adamant::parameter_server

@@ -137,7 +137,7 @@ ServersHere::ServersHere(std::uint32_t servers, const ServerOptions& options)
     records.AwaitAdded();
     Publish(records.Next());
   }
-  epoch_ = records.Next().buckets(0).epoch();
+  version_ = records.Next().buckets(0).epoch();
 }
 
 ServersHere::~ServersHere() = default;

@@ -24,7 +24,7 @@ class ServersHere {
   [[nodiscard]] const std::string& address() const;
 
   /// Of all buckets.
-  [[nodiscard]] DataEpoch epoch() const { return epoch_; }
+  [[nodiscard]] ConfigurationVersion version() const { return version_; }
 
  private:
   class Controller;
@@ -34,7 +34,7 @@ class ServersHere {
 
   std::unique_ptr<Controller> controller_;
   std::vector<std::unique_ptr<Node>> nodes_;
-  DataEpoch epoch_ = 0;
+  ConfigurationVersion version_ = 0;
 };
 
 }  // namespace adamant::parameter_server

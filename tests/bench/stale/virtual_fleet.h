@@ -25,7 +25,7 @@ class VirtualFleet {
   /// hear at once how many there are. Errors: as VirtualWorker::Create.
   absl::Status Scale(std::uint32_t workers);
 
-  /// Dispatches with workers that have stopped. Errors: what a worker cannot go on for; as Scale.
+  /// Deals with workers that have stopped. Errors: what a worker cannot go on for; as Scale.
   absl::Status Advance();
 
   /// VirtualWorker::Wake, of all.

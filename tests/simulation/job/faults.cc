@@ -109,7 +109,7 @@ void Faults::BreakSome() {
   }
 }
 
-// Some outlast the controller's patience by far.
+// Some outlast the controller's timeout by far.
 Clock::Duration Faults::CutTime() {
   return world_.scheduler.Random(milliseconds(100),
                                  world_.scheduler.Chance(0.2) ? seconds(40) : seconds(15));
@@ -188,7 +188,7 @@ void Faults::PauseOne() {
   }
 }
 
-// Half of them are longer than a lease and than the controller's patience; some of its own are
+// Half of them are longer than a lease and than the controller's timeout; some of its own are
 // longer than workers hold their pushes.
 Clock::Duration Faults::PauseTime(const LifePtr& life) {
   if (world_.scheduler.Chance(0.5)) {

@@ -27,7 +27,7 @@ constexpr auto kToRest = milliseconds(900);
 bool SharesWork(const Setup& setup) { return setup.job.workers > 1 && setup.retain_bytes > 0; }
 
 // By how much the clock of the fastest worker is ahead of the controller's, which has to be so far
-// that a worker holds no longer than an attempt takes unless its patience is the longer one.
+// that a worker holds no longer than an attempt takes unless its timeout is the longer one.
 bool HasFastWorker(const Setup& setup) {
   constexpr std::int64_t kEnough = 70'000'000;
   for (std::uint32_t slot = 0; slot < setup.job.workers; ++slot) {

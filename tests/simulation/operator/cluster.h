@@ -21,10 +21,10 @@ struct Cluster {
   /// The next event; false when there is none, or something has been violated.
   bool Step();
 
-  /// Runs until `done`, which is asked a few times a second; reports `otherwise` after `patience`.
+  /// Runs until `done`, which is asked a few times a second; reports `otherwise` after `timeout`.
   template <class Done>
-  void RunUntil(const Done& done, Clock::Duration patience, const std::string& otherwise) {
-    const Clock::TimePoint end = world.scheduler.Now() + patience;
+  void RunUntil(const Done& done, Clock::Duration timeout, const std::string& otherwise) {
+    const Clock::TimePoint end = world.scheduler.Now() + timeout;
     Clock::TimePoint next = world.scheduler.Now();
     while (Step()) {
       if (world.scheduler.Now() < next) {

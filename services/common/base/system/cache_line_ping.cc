@@ -41,7 +41,7 @@ void Return(Ball& ball) {
   }
 }
 
-/// False when the patience ends first.
+/// False when the timeout ends first.
 bool RoundTrips(Ball& ball, std::uint64_t count, SteadyClock::time_point end) {
   std::uint64_t trip = ball.trips.load(std::memory_order_relaxed);
   for (std::uint64_t i = 0; i < count; ++i, trip += 2) {

@@ -38,7 +38,7 @@ class Leading {
   [[nodiscard]] PeerTable& peers() { return peers_; }
   [[nodiscard]] const PeerTable& peers() const { return peers_; }
 
-  /// Another configuration begins: there are no peers until BeginEpoch.
+  /// Another configuration begins: there are no peers until BeginConfiguration.
   void Clear();
 
   /// This replica is the primary of the configuration: the other replicas are its peers.

@@ -28,7 +28,7 @@ void Replica::OnConfiguration(const Configuration& configuration, Clock::TimePoi
   if (configuration.version > configuration_.version) {
     Adopt(configuration, now);
   } else if (configuration.version == configuration_.version && configuration.version > 0) {
-    configuration_ = configuration;  // the same, perhaps with other hint
+    configuration_ = configuration;  // the same, perhaps with other hints
     FollowHint(now);
   }
 }

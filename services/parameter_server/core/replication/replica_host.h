@@ -8,7 +8,7 @@
 namespace adamant::parameter_server {
 
 /// What one replica of a bucket asks of the server that it lives in. Called from within the
-/// replica's replicas, which must not be called back.
+/// replica's methods, which must not be called back.
 class ReplicaHost {
  public:
   virtual ~ReplicaHost() = default;

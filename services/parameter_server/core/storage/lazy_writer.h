@@ -10,7 +10,7 @@
 namespace adamant::parameter_server {
 
 /// Writes many large values in batches of bounded memory, and makes them durable at the end.
-/// Threads: one at a time. Errors of both replicas are those of KvStore.
+/// Threads: one at a time. Errors of both methods are those of KvStore.
 class LazyWriter {
  public:
   explicit LazyWriter(storage::KvStore& store) : store_(store) {}  // must outlive this

@@ -26,14 +26,14 @@ namespace {
 class ParameterServerProcessTest : public testing::Test {
  protected:
   /// Gives all buckets to the server and waits until it has answered for each.
-  void Assign(DataEpoch epoch, bool created) {
+  void Assign(ConfigurationVersion version, bool created) {
     v1::Membership membership;
-    membership.set_version(2 * epoch);
+    membership.set_version(2 * version);
     *membership.add_members() = server_.member();
     for (BucketId bucket = 0; bucket < ServerProcess::kBuckets; ++bucket) {
       v1::Configuration& record = *membership.add_buckets();
-      record.set_epoch(epoch);
-      record.set_generation(epoch);
+      record.set_epoch(version);
+      record.set_generation(version);
       *record.mutable_primary() = server_.server();
       *record.add_members() = server_.server();
       record.set_created(created);
@@ -44,14 +44,14 @@ class ParameterServerProcessTest : public testing::Test {
       const v1::MemberMessage message = server_.Receive();
       ASSERT_TRUE(message.has_buckets_ready()) << message.DebugString();
       for (const v1::BucketState& state : message.buckets_ready().buckets()) {
-        EXPECT_EQ(state.epoch(), epoch);
+        EXPECT_EQ(state.epoch(), version);
         states_.push_back(state);
       }
     }
     for (v1::Configuration& record : *membership.mutable_buckets()) {
       record.set_created(true);
     }
-    membership.set_version(2 * epoch + 1);
+    membership.set_version(2 * version + 1);
     server_.Send(membership);
   }
 

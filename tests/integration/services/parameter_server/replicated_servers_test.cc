@@ -71,7 +71,7 @@ class ReplicatedServersTest : public testing::Test {
     return message.proposals();
   }
 
-  /// Waits until `server` serves all buckets under their epochs.
+  /// Waits until `server` serves all buckets under their configurations.
   void AwaitServing(ServerProcess& server) {
     for (BucketId bucket = 0; bucket < kBuckets; ++bucket) {
       while (serving_[{server.server().slot(), bucket}] < EpochOf(bucket)) {

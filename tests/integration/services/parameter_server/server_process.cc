@@ -147,10 +147,10 @@ fakes::ExchangeClient::Reply ServerProcess::Call(const v1::ExchangeRequest& requ
   return reply.value_or(fakes::ExchangeClient::Reply());
 }
 
-v1::ShardAck ServerProcess::Push(Sequence sequence, DataEpoch epoch) {
+v1::ShardAck ServerProcess::Push(Sequence sequence, ConfigurationVersion version) {
   v1::ExchangeRequest request;
   v1::ShardUpdate& update = *request.mutable_push()->add_updates();
-  update.set_bucket_epoch(epoch);
+  update.set_bucket_epoch(version);
   update.set_sequence(sequence);
   v1::ShardAck ack;
   do {

@@ -62,7 +62,7 @@ class ServerProcess {
   void Connect();
 
   /// Adds one to every weight of shard 0; again and again while the bucket is not ready.
-  v1::ShardAck Push(Sequence sequence, DataEpoch epoch = 1);
+  v1::ShardAck Push(Sequence sequence, ConfigurationVersion version = 1);
 
   /// Shard 0, as soon as the bucket is ready.
   struct Value {

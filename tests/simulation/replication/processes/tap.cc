@@ -225,7 +225,7 @@ void Tap::TraceAnswer(const UpdateKey& key) {
   }
 }
 
-// A configuration of a new configuration in a message of its primary: copies come from nobody else.
+// A new configuration in a message of its primary: copies come from nobody else.
 void Tap::TraceAdoption(const ps::ServerId& from, const ps::PeerMessage& message) {
   if (world_.tracer == nullptr ||
       message.configuration_version <= bucket(message.bucket).replica().configuration().version) {

@@ -12,7 +12,7 @@
 namespace adamant::replication_simulation {
 namespace {
 
-/// Makes Member(Tag) give the pointer to a private replica.
+/// Makes Member(Tag) give the pointer to a private member.
 template <class Tag, typename Tag::Type kReplica>
 struct Door {
   friend typename Tag::Type Member(Tag /*tag*/) { return kReplica; }

@@ -6,7 +6,7 @@
 #include "services/parameter_server/core/serving/parameter_server.h"
 
 /// What the checks must see of a server that it shows to nobody. What ships has no doors for tests:
-/// these go in by the names of private replicas, which explicit instantiations may use.
+/// these go in by the names of private members, which explicit instantiations may use.
 /// Threads: none may be at work in the server.
 namespace adamant::replication_simulation {
 

@@ -15,7 +15,7 @@ using testing::Each;
 using testing::Ge;
 using testing::Le;
 
-// Servers that follow all hint at once.
+// Servers that follow all hints at once.
 class BalancerTest : public testing::Test {
  protected:
   void Start(std::uint32_t servers, std::uint32_t buckets, std::uint32_t copies) {
@@ -39,7 +39,7 @@ class BalancerTest : public testing::Test {
 
   void PlaceHints() { balancer_.PlaceHints(servers_, configurations_, now_); }
 
-  // One round of hint and what the primaries make of it. Returns whether there was any.
+  // One round of hints and what the primaries make of it. Returns whether there was any.
   bool Round() {
     PlaceHints();
     CountMoves();

@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// Configuration 0 begins on server 0, bucket 1 on server 1.
+// Bucket 0 begins on server 0, bucket 1 on server 1.
 class BucketCopiesTest : public JoinedServers {
  protected:
   BucketCopiesTest() { configurations_.Assign({ServerIdAt(0), ServerIdAt(1)}); }

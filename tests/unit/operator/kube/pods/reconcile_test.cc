@@ -71,15 +71,15 @@ TEST(ReconcileTest, WhatIsNotWantedIsRemovedOnce) {
 }
 
 TEST(ReconcileTest, APodThatIsShutOutOfTheNodeOfItsVolumeIsGivenUpAfterAWhile) {
-  const NodeTimeouts patience{.cordoned = seconds(60)};
+  const NodeTimeouts timeouts{.cordoned = seconds(60)};
   ObservedPod pod = Pod(kFirstOfSlot, ObservedPod::State::kPending);
   pod.shut_out = seconds(45);
-  PodPlan plan = Reconcile(std::vector{kFirstOfSlot}, std::vector{pod}, patience);
+  PodPlan plan = Reconcile(std::vector{kFirstOfSlot}, std::vector{pod}, timeouts);
   EXPECT_THAT(plan.exited, IsEmpty());
   EXPECT_THAT(plan.remove, IsEmpty());
   EXPECT_EQ(plan.again_in, seconds(15));
   pod.shut_out = seconds(60);
-  plan = Reconcile(std::vector{kFirstOfSlot}, std::vector{pod}, patience);
+  plan = Reconcile(std::vector{kFirstOfSlot}, std::vector{pod}, timeouts);
   ASSERT_THAT(plan.exited, SizeIs(1));
   EXPECT_EQ(plan.exited[0].cause, LossCause::kNodeLost);
   EXPECT_FALSE(plan.exited[0].proved);
@@ -176,8 +176,8 @@ TEST(ReconcileLostNodeTest, AfterTheSecondTimeThePodIsDeletedByForceThoughItsDel
 
 TEST(ReconcileLostNodeTest, WithoutASecondTimeItIsDeletedByForceAtOnce) {
   const ObservedPod pod = OnLostNode(seconds(20));
-  const NodeTimeouts patience{.unreachable = seconds(20), .force_delete = seconds(0)};
-  const PodPlan plan = Reconcile(std::vector{kFirstOfSlot}, std::vector{pod}, patience);
+  const NodeTimeouts timeouts{.unreachable = seconds(20), .force_delete = seconds(0)};
+  const PodPlan plan = Reconcile(std::vector{kFirstOfSlot}, std::vector{pod}, timeouts);
   EXPECT_THAT(plan.remove, ElementsAre(Removal(pod, true)));
   EXPECT_THAT(plan.exited, SizeIs(1));
 }

@@ -23,7 +23,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr milliseconds kPatience = seconds(60);
+constexpr milliseconds kTimeout = seconds(60);
 
 // Something that a test waits for.
 template <class T>
@@ -37,7 +37,7 @@ class Awaited {
 
   // Waits until it is `wanted`.
   bool Become(const T& wanted) {
-    const auto end = std::chrono::steady_clock::now() + kPatience;
+    const auto end = std::chrono::steady_clock::now() + kTimeout;
     const MutexLock lock(mutex_);
     while (!(value_ == wanted)) {
       if (std::chrono::steady_clock::now() >= end) {
@@ -88,7 +88,7 @@ TEST_F(ThreadsTest, AnInformerFollowsManyWritersThroughCuts) {
     held.Set(count);
   });
   informer.Start();
-  EXPECT_TRUE(informer.WaitUntilSynced(kPatience));
+  EXPECT_TRUE(informer.WaitUntilSynced(kTimeout));
   {
     std::vector<std::jthread> threads;
     for (int part = 0; part < 3; ++part) {
@@ -143,7 +143,7 @@ TEST_F(ThreadsTest, WorkersShareAQueueWithoutSharingAKey) {
     queue.Add(std::to_string(key));
     queue.AddAfter(std::to_string(key), milliseconds(1));
   }
-  EXPECT_TRUE(queue.WaitUntilIdle(kPatience));
+  EXPECT_TRUE(queue.WaitUntilIdle(kTimeout));
   queue.ShutDown();
   workers.clear();
   // What was added last was worked on after that.

@@ -22,7 +22,7 @@ TEST(ThreadAffinityTest, APinnedThreadHasOneCpuAndLeavesOthersTheirs) {
   EXPECT_EQ(UsableCpus(), usable);
 }
 
-TEST(CacheLinePingTest, ALineTakesSomeTimeButNotTheWholePatience) {
+TEST(CacheLinePingTest, ALineTakesSomeTimeButNotTheWholeTimeout) {
   if (const auto ping = CacheLinePing()) {
     EXPECT_GT(*ping, 1);
     EXPECT_LT(*ping, 1e7);

@@ -14,9 +14,9 @@ constexpr ServerId kSelf{.slot = 0, .incarnation = 1};
 constexpr ServerId kReplica{.slot = 1, .incarnation = 1};
 constexpr ServerId kOther{.slot = 2, .incarnation = 1};
 
-class AdviceTest : public testing::Test {
+class PlacementHintTest : public testing::Test {
  protected:
-  AdviceTest() {
+  PlacementHintTest() {
     configuration_.primary = kSelf;
     configuration_.replicas = {kSelf, kReplica};
     peers_.Add(kReplica, Peer::Kind::kReplica, 0, now_);
@@ -31,7 +31,7 @@ class AdviceTest : public testing::Test {
   const PlacementHint hint_{kSelf, configuration_, peers_, proposals_};
 };
 
-TEST_F(AdviceTest, OnlyALivingReplicaIsASuccessor) {
+TEST_F(PlacementHintTest, OnlyALivingReplicaIsASuccessor) {
   EXPECT_EQ(hint_.Successor(), std::nullopt);
   for (const ServerId& server : {kSelf, kOther}) {
     configuration_.successor = server;
@@ -43,14 +43,14 @@ TEST_F(AdviceTest, OnlyALivingReplicaIsASuccessor) {
   EXPECT_EQ(hint_.Successor(), std::nullopt);
 }
 
-TEST_F(AdviceTest, AReplicaIsDroppedOnceAtATime) {
+TEST_F(PlacementHintTest, AReplicaIsDroppedOnceAtATime) {
   configuration_.departing = kReplica;
   EXPECT_EQ(hint_.Departing(), kReplica);
   proposals_.Propose(Proposal::Kind::kDrop, kReplica, false, now_);
   EXPECT_EQ(hint_.Departing(), std::nullopt);
 }
 
-TEST_F(AdviceTest, ALearnerWaitsUntilItsCopyBegins) {
+TEST_F(PlacementHintTest, ALearnerWaitsUntilItsCopyBegins) {
   configuration_.learner = kOther;
   EXPECT_EQ(hint_.Learner(), kOther);
   EXPECT_FALSE(hint_.GivesUpCopy());
@@ -61,7 +61,7 @@ TEST_F(AdviceTest, ALearnerWaitsUntilItsCopyBegins) {
   EXPECT_TRUE(hint_.GivesUpCopy());
 }
 
-TEST_F(AdviceTest, WhoIsProposedMayBeWantedNoMore) {
+TEST_F(PlacementHintTest, WhoIsProposedMayBeWantedNoMore) {
   configuration_.learner = kOther;
   proposals_.Propose(Proposal::Kind::kAdd, kOther, false, now_);
   EXPECT_EQ(hint_.NotToAdd(), std::nullopt);

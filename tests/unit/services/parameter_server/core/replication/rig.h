@@ -138,7 +138,7 @@ class Rig {
   bool names_learners = true;
   bool persists = true;  ///< whether what is to be persisted is
 
-  /// Tells everybody the record, with hint.
+  /// Tells everybody the record, with hints.
   void Publish();
 
   /// Writes a record by hand, one configuration on.

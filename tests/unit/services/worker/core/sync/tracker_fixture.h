@@ -14,7 +14,7 @@
 namespace adamant::worker {
 
 /// Three shards of one element each, in buckets of their own; even ones at server 0, odd ones at
-/// server 1. Epochs of the buckets are 10, 11 and 12.
+/// server 1. The versions of the buckets are 10, 11 and 12.
 class TrackerTest : public testing::Test {
  protected:
   explicit TrackerTest(bool retain = false) : pushes_(Options(retain), layout_, routes_) {
