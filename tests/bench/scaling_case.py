@@ -26,7 +26,7 @@ class Case:
     asynchrony: bool = True  # Auto, else Off
     warm_start: int = -1  # batches of worker 0 alone; -1: the job chooses
     augmented: bool = False
-    net: str = ""  # "small": that of nets/; none: adam-mnist, or the one for cifar10
+    net: str = ""  # a file of nets/; none: adam-mnist, or the one for cifar10
     layers: str = ""  # of spec.optimiser.layers
     copies: int = 1  # of each bucket; with several there are four servers, else two
     disturbance: str = ""  # of scaling_real.DISTURBANCES

@@ -239,6 +239,8 @@ ROWS = {
     "rules-digits": ("Rules and locations, generated digits", rules("digits", RULE_RATES, [1, 4, 16], 0.3)),
     "rules-cifar10": ("Rules and locations, CIFAR-10",
                       rules("cifar10", CIFAR_RATES, [1, 16], 1.0, batch=64, epochs=10)),
+    "rules-cifar10-quarter": ("Rules and locations, CIFAR-10, a net with a quarter of the maps, 5 epochs",
+                              rules("cifar10", CIFAR_RATES, [1, 16], 1.0, batch=64, net="cifar10-quarter")),
     "threads": ("Workers x threads", threads),
     "to-target": ("Examples and time to 98.5 %, virtual machines", to_target),
     "straggler": ("One of 8 workers four times as slow", disturbed("straggler")),
