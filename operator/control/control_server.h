@@ -44,7 +44,7 @@ class ControlServer {
   /// Ends the stream after what is queued.
   virtual void Close(controller::ConnectionId connection) = 0;
 
-  /// What GetStatus answers from now on.
+  /// Sets what GetStatus answers from now on.
   virtual void SetReport(const std::string& job, const controller::JobReport& report) = 0;
 
   /// Ends all streams.

@@ -9,11 +9,11 @@ namespace adamant::v1 {
 class TrainingJob;
 }  // namespace adamant::v1
 
-/// What the controller takes from a manifest.
+/// Settings that the controller takes from a manifest.
 namespace adamant::control {
 
-/// What of a job, with its defaults, the controller needs. The number of training examples is in it
-/// where the manifest says it.
+/// Returns what the controller needs of a job, which has its defaults. The number of training
+/// examples is in it where the manifest says it.
 controller::JobSettings SettingsOf(const v1::TrainingJob& job);
 
 /// Multiplies the learning rate of a job, with its defaults, by `factor`, and those that layers

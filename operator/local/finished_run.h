@@ -14,9 +14,9 @@ namespace adamant::local {
 /// ReadManifests, of KvStore, and Aborted when another program reads the run.
 absl::Status TidyFinishedRun(const RunPaths& paths);
 
-/// How a run ended that has succeeded and has nothing more to train, as RunJob tells it, without
-/// writing anything: its folder may be on a file system that is read alone. Errors: those of
-/// ReadRunStatus.
+/// Returns how a run ended that has succeeded and has nothing more to train, as RunJob tells it,
+/// without writing anything: its folder may be on a file system that is read alone. Errors: those
+/// of ReadRunStatus.
 absl::StatusOr<RunOutcome> ShowFinishedRun(const v1::TrainingJob& job,
                                            const RunOptions& options,
                                            Observer& observer);

@@ -12,7 +12,7 @@
 
 namespace adamant::local {
 
-/// What the controller of a run measures.
+/// Measurements of the controller of a run.
 /// Threads: one.
 class RunMetrics {
  public:

@@ -30,7 +30,7 @@ struct RunOptions {
                                  ///< processes are children of this one and end with it
 };
 
-/// How a run ended.
+/// Account of how a run ended.
 struct RunOutcome {
   controller::JobReport report;
   std::vector<controller::EpochResult> results;
@@ -38,7 +38,7 @@ struct RunOutcome {
                         ///< model as something else lies in its place
 };
 
-/// Whether the programs of the services are there. Error: NotFound, naming the first that is not.
+/// Checks that the services' programs are there. Error: NotFound, naming the first that is not.
 absl::Status CheckPrograms(const std::filesystem::path& bin_dir);
 
 /// Puts a new run into `run_dir`, which must be empty or absent, or, where it is empty, into a new

@@ -18,7 +18,7 @@ enum class Output { kText, kJson };
 /// Declares `--output text|json`.
 void AddOutput(CLI::App& command, Output& output);
 
-/// What is told before and after the run itself.
+/// Facts that are told before and after the run itself.
 struct Opening {
   std::string job;
   std::string run_dir;
@@ -43,10 +43,10 @@ class Display : public local::Observer {
 /// objects, one a line, for kJson. Colours unless NO_COLOR is set.
 std::unique_ptr<Display> NewDisplay(Output output);
 
-/// Where a run was stopped, and how it goes on, if its folder is still there.
+/// Tells where a run was stopped, and how it goes on, if its folder is still there.
 std::string StoppedLine(const Ending& ending);
 
-/// How a run that has ended so, and may do better, goes on, and what to do first.
+/// Tells how a run that has ended so, and may do better, goes on, and what to do first.
 std::string HowToGoOn(const controller::JobReport& report, const std::string& run_dir);
 
 /// A result, and how the open epoch stands, in a line without its end. A loss that is not known is
@@ -57,21 +57,21 @@ std::string ProgressLine(const controller::JobReport& report);
 /// "3120 of 8192 buckets ready", of a job that is starting; else, or before there are any, "".
 std::string StartingText(const controller::JobReport& report);
 
-/// Whether a job that has ended so has learned nothing.
+/// Returns true if a job that has ended so has learned nothing.
 bool DidNotLearn(controller::EndKind end);
 
-/// Whether it failed as training diverged.
+/// Returns true if it failed as training diverged.
 bool HadDiverged(controller::EndKind end);
 
-/// Whether its model is poor, or it has none for such a reason.
+/// Returns true if its model is poor, or it has none for such a reason.
 bool IsPoor(controller::EndKind end);
 
-/// Whether a job that has failed so may do better when it is resumed. One that learned nothing
-/// fails again, and of one that has lost all nothing goes on.
+/// Returns true if a job that has failed so may do better when it is resumed. One that learned
+/// nothing fails again, and of one that has lost all nothing goes on.
 bool MayDoBetter(controller::EndKind end);
 
-/// How a run that has ended so goes on, or begins anew where that alone helps; "" where a message
-/// says all there is to do.
+/// Tells how a run that has ended so goes on, or begins anew where that alone helps; "" where a
+/// message says all there is to do.
 std::string WhatNext(const controller::JobReport& report, const std::string& run_dir);
 
 /// The command that trains what the run was to train in another folder.

@@ -2,7 +2,7 @@
 
 namespace adamant::cli {
 
-/// What `adamant` exits with; docs/cli.md and --help tell users.
+/// Codes that `adamant` exits with; docs/cli.md and --help tell users.
 enum ExitCode : int {
   kOk = 0,
   kJobFailed = 1,    ///< the job ran and failed, or what was asked could not be done

@@ -9,16 +9,16 @@
 /// them. An empty path: none was asked for.
 namespace adamant::cli {
 
-/// Whether `path` can be such a file, before the work is done. Errors: InvalidArgument when it is a
-/// folder, or lies in none.
+/// Checks that `path` can be such a file, before the work is done. Errors: InvalidArgument when it
+/// is a folder, or lies in none.
 absl::Status CheckOutputFile(const std::filesystem::path& path);
 
-/// Whether `path` can be a folder for files, or is one. Errors: InvalidArgument when it, or what it
-/// lies in, is a file.
+/// Checks that `path` can be a folder for files, or is one. Errors: InvalidArgument when it, or
+/// what it lies in, is a file.
 absl::Status CheckOutputFolder(const std::filesystem::path& path);
 
-/// Where to say how it went: standard output, or standard error when `path` is standard output, as
-/// /dev/stdout is.
+/// Returns where to say how it went: standard output, or standard error when `path` is standard
+/// output, as /dev/stdout is.
 std::FILE* SummaryStream(const std::filesystem::path& path);
 
 /// Writes out what standard output still holds, as before anything on standard error. Error:

@@ -19,8 +19,8 @@ std::string StatusText(const v1::JobStatus& status, bool live);
 /// The phase of a run on one machine for people, who have not suspended it but stopped it.
 std::string RunPhase(const std::string& phase, bool live);
 
-/// Whether more is known of the last promotion than how many there were: a controller forgets it
-/// when it restarts, and there may have been none.
+/// Returns true if more is known of the last promotion than how many there were: a controller
+/// forgets it when it restarts, and there may have been none.
 bool HasLastFailover(const v1::FailoverStatus& failover);
 
 /// A line for each bucket under a heading; "" if none are known.

@@ -16,8 +16,8 @@ void AddCommands(CLI::App& app, int& exit_code);
 using JobNames = std::function<std::vector<std::string>(const Target& target)>;
 std::vector<std::string> NamesOfJobs(const Target& target);
 
-/// What may stand in place of the last of `words`, which follow "kubectl adamant", a line each, and
-/// what kubectl is to make of it.
+/// Returns what may stand in place of the last of `words`, which follow "kubectl adamant", a line
+/// each, and what kubectl is to make of it.
 /// Source: kubectl's "Plugins: shell completion", the protocol of Cobra's __complete.
 std::string Completions(const CLI::App& app,
                         const std::vector<std::string>& words,

@@ -9,7 +9,7 @@ class TrainingJob;
 
 namespace adamant::cli {
 
-/// What becomes of a job's numbers where more than one thread trains.
+/// Texts on what becomes of a job's numbers where more than one thread trains.
 struct ExpectationText {
   std::string lines;                  ///< each ends with '\n'; empty for one thread
   std::vector<std::string> warnings;  ///< of what was not measured, or was measured to be worse

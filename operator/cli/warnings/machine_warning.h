@@ -9,13 +9,13 @@ class TrainingJob;
 
 namespace adamant::cli {
 
-/// What to warn of before the job starts on one machine of so many processors: of far more
-/// processes than these can serve. "" where there is nothing, or where the job has fields that
-/// only clusters use. `job` has its defaults.
+/// Returns what to warn of before the job starts on one machine of so many processors: of far more
+/// processes than these can serve. "" where there is nothing, or where the job has fields that only
+/// clusters use. `job` has its defaults.
 std::string MachineWarning(const v1::TrainingJob& job, std::size_t processors);
 
-/// What to tell of a job whose processes ended too often: how many share so many processors; "" of
-/// few.
+/// Returns what to tell of a job whose processes ended too often: how many share so many
+/// processors; "" of few.
 std::string CrowdText(const v1::TrainingJob& job, std::size_t processors);
 
 }  // namespace adamant::cli

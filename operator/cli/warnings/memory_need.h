@@ -13,7 +13,7 @@ class TrainingJob;
 
 namespace adamant::cli {
 
-/// What the processes of a role are expected to have at most (VmHWM).
+/// Memory that the processes of a role are expected to have at most (VmHWM).
 struct MemoryNeed {
   std::string role;  ///< "worker"
   std::int32_t processes = 1;
@@ -28,7 +28,7 @@ absl::StatusOr<std::vector<MemoryNeed>> MemoryNeeds(v1::TrainingJob job);
 /// A line for people: the need by role and in all, and what is free where that is known.
 std::string MemoryLine(const std::vector<MemoryNeed>& needs, std::optional<std::uint64_t> free);
 
-/// What to warn of before the job starts; "" where there is room.
+/// Returns what to warn of before the job starts; "" where there is room.
 std::string MemoryWarning(const std::vector<MemoryNeed>& needs, std::optional<std::uint64_t> free);
 
 }  // namespace adamant::cli

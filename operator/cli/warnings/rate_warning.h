@@ -10,8 +10,8 @@ class JobSpec;
 
 namespace adamant::cli {
 
-/// What to warn of where a learning rate of `spec.optimiser` is above all that was measured to
-/// train, or so low that weights hardly move in the job's `batches` (0: not known).
+/// Returns what to warn of where a learning rate of `spec.optimiser` is above all that was measured
+/// to train, or so low that weights hardly move in the job's `batches` (0: not known).
 std::vector<std::string> RateWarnings(const v1::JobSpec& spec, std::uint64_t batches);
 
 }  // namespace adamant::cli

@@ -8,9 +8,9 @@ class TrainingJob;
 
 namespace adamant::cli {
 
-/// What to warn of where `spec.optimiser.schedule` leaves next to nothing of the learning rate long
-/// before the job ends; "" where it does not, or where the length of an epoch or the number of
-/// epochs is not known. `job` has its defaults.
+/// Returns what to warn of where `spec.optimiser.schedule` leaves next to nothing of the learning
+/// rate long before the job ends; "" where it does not, or where the length of an epoch or the
+/// number of epochs is not known. `job` has its defaults.
 std::string ScheduleWarning(v1::TrainingJob job);
 
 }  // namespace adamant::cli

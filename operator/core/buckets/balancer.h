@@ -43,10 +43,10 @@ class Balancer {
   /// `settings` must outlive this.
   explicit Balancer(const JobSettings& settings) : settings_(settings) {}
 
-  /// Who creates each bucket. Every server must be running.
+  /// Returns who creates each bucket. Every server must be running.
   [[nodiscard]] std::vector<ServerId> Assign(const std::vector<Server>& servers) const;
 
-  /// Who should create a bucket instead of a server that has died; nullopt: nobody runs.
+  /// Returns who should create a bucket instead of a server that has died; nullopt: nobody runs.
   [[nodiscard]] static std::optional<ServerId> Replacement(const std::vector<Server>& servers,
                                                            const Load& load);
 
@@ -55,7 +55,7 @@ class Balancer {
                   Configurations& configurations,
                   TimePoint now) const;
 
-  /// When time alone changes the hints.
+  /// Returns when time alone changes the hints.
   [[nodiscard]] static std::optional<TimePoint> NextTimer(const std::vector<Server>& servers,
                                                           TimePoint now);
 

@@ -13,7 +13,7 @@
 
 namespace adamant::controller {
 
-/// How many copies of buckets there are, and who needs which.
+/// Number of copies of each bucket, and who needs which.
 /// Threads: one thread at a time.
 class BucketCopies {
  public:
@@ -41,7 +41,7 @@ class BucketCopies {
   /// Every bucket is served and has its copies, or as many as can be had for now.
   [[nodiscard]] bool IsComplete(TimePoint now) const;
 
-  /// When time alone makes it so.
+  /// Returns when time alone makes it so.
   [[nodiscard]] std::optional<TimePoint> NextTimer(TimePoint now) const;
 
   /// Every bucket is served and has its copies on servers that run.

@@ -53,7 +53,7 @@ class BucketRecovery {
   /// Nobody can send again what workers have pushed so far.
   void ForgetRetained();
 
-  /// What the disk of this process holds.
+  /// Takes in what the disk of this process holds.
   void OnStored(ServerId server, const StoredBuckets& stored) {
     restores_.OnStored(server, stored);
   }
@@ -85,7 +85,7 @@ class BucketRecovery {
   /// The records name learners, perhaps new ones: what their disks had counts no more.
   void OnHinted();
 
-  /// When BringBack may decide otherwise without another report.
+  /// Returns when BringBack may decide otherwise without another report.
   [[nodiscard]] std::optional<TimePoint> NextTimer(TimePoint now) const {
     return restores_.NextTimer(now);
   }

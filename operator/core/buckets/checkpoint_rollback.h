@@ -32,7 +32,7 @@ class CheckpointRollback {
   /// The job has begun under this controller.
   void OnJobBegun() { may_roll_back_ = went_back_ = false; }
 
-  /// What the disk of this process holds.
+  /// Takes in what the disk of this process holds.
   void OnStored(ServerId server, const StoredBuckets& stored);
 
   /// Before the job begins, with no process of before alive, what is lost may roll back the job.
@@ -49,7 +49,7 @@ class CheckpointRollback {
   /// it anew.
   void RollBack();
 
-  /// Whether RollBack was called, since the last call.
+  /// Returns true if RollBack was called since this was called last.
   bool TakeRolledBack() { return std::exchange(rolled_back_, false); }
 
   /// Every process is being ended, and the state says that the job goes back.
@@ -65,10 +65,10 @@ class CheckpointRollback {
   /// Rolled back, and not all buckets have been served since.
   [[nodiscard]] bool at_checkpoint() const { return at_checkpoint_; }
 
-  /// Whether a job that ends now has a checkpoint to go back to when it is resumed.
+  /// Returns true if a job that ends now has a checkpoint to go back to when it is resumed.
   [[nodiscard]] bool MayGoBackLater() const;
 
-  /// Why a bucket cannot come back, and what a person can do where the job does not help itself.
+  /// Tells why a bucket cannot come back, and what people can do if the job does not help itself.
   [[nodiscard]] std::string WhatHelps(const absl::Status& why) const;
 
  private:

@@ -13,7 +13,7 @@
 
 namespace adamant::controller {
 
-/// What the controller would like a bucket's primary to do.
+/// Changes that the controller would like a bucket's primary to make.
 struct PlacementHint {
   std::optional<ServerId> learner{};
   std::optional<ServerId> departing{};
@@ -83,7 +83,7 @@ class Configurations {
 
   void SetHint(BucketId bucket, const PlacementHint& hint);
 
-  /// Whether records have changed since the last call.
+  /// Returns true if records have changed since the last call.
   bool TakeChanged() { return std::exchange(changed_, false); }
 
  private:

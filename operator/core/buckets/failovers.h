@@ -13,7 +13,7 @@
 
 namespace adamant::controller {
 
-/// How a bucket is doing; mirrors BucketStatus of control.proto.
+/// State of a bucket; mirrors BucketStatus of control.proto.
 struct BucketReport {
   BucketId bucket = 0;
   std::string state;
@@ -64,7 +64,7 @@ class Failovers {
   /// The new primary has told how long its promotion took.
   void OnTimes(BucketId bucket, const FailoverTimes& times);
 
-  /// What the primary of a served bucket tells.
+  /// Takes in what the primary of a served bucket tells.
   void OnProgress(const BucketProgress& progress);
 
   /// Looks for buckets that have all their copies again; returns how long each was without.

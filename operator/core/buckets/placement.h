@@ -27,8 +27,8 @@
 
 namespace adamant::controller {
 
-/// Which parameter servers hold which bucket: takes in what servers report and propose and what is
-/// known of their deaths, settles what follows from it, and tells the replicas.
+/// Map of buckets to the parameter servers that hold them: takes in what servers report and propose
+/// and what is known of their deaths, settles what follows from it, and tells the replicas.
 /// Threads: one thread at a time.
 /// Source: docs/design/0002-replication.md.
 class Placement {
@@ -62,7 +62,7 @@ class Placement {
   /// nothing since the newest checkpoint, and the job is better off there.
   absl::Status Settle(TimePoint now);
 
-  /// Whether a job that ends now has a checkpoint to go back to when it is resumed.
+  /// Returns true if a job that ends now has a checkpoint to go back to when it is resumed.
   [[nodiscard]] bool MayGoBackLater() const { return rollback_.MayGoBackLater(); }
 
   /// The message of Settle's error, and what a person can do where the job does not help itself.
@@ -81,10 +81,10 @@ class Placement {
   /// Settle has done so, and the job has not begun since.
   [[nodiscard]] bool went_back() const { return rollback_.went_back(); }
 
-  /// Whether Settle has brought all buckets back as the checkpoint has them, since the last call.
+  /// Returns true if Settle has brought all buckets back to the checkpoint since the last call.
   bool TakeRolledBack() { return rollback_.TakeRolledBack(); }
 
-  /// When Settle should be called though nothing has happened.
+  /// Returns when Settle should be called though nothing has happened.
   [[nodiscard]] std::optional<TimePoint> NextTimer() const { return timer_; }
 
   /// As BucketCopies says.

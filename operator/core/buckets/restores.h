@@ -28,7 +28,7 @@ class Restores {
   /// `logged`: replicas acknowledge only what is in their log on disk, so that each has it all.
   explicit Restores(bool logged) : logged_(logged) {}
 
-  /// What the disk of this process holds.
+  /// Takes in what the disk of this process holds.
   void OnStored(ServerId from, const StoredBuckets& stored);
 
   /// The process has gone. Call it before the death of a process is a reason to choose.
@@ -57,19 +57,19 @@ class Restores {
   };
   using Sources = std::map<std::uint32_t, Source>;  ///< by bucket
 
-  /// Who is to serve the lost bucket; of those who have as much, who is primary of the fewest.
-  /// nullopt: it is not known yet. Error: DataLoss when there is nobody who could, and everybody is
-  /// known; says what each has.
+  /// Chooses who is to serve the lost bucket; of those who have as much, who is primary of the
+  /// fewest. nullopt: it is not known yet. Error: DataLoss when there is nobody who could, and
+  /// everybody is known; says what each has.
   [[nodiscard]] absl::StatusOr<std::optional<Source>> Choose(BucketId bucket,
                                                              const Load& load,
                                                              TimePoint now) const;
 
-  /// Who may have more of the lost bucket is still waited for.
+  /// Returns true while whoever may have more of the lost bucket is still waited for.
   [[nodiscard]] bool IsWaiting(BucketId bucket, TimePoint now) const {
     return now < losses_.at(bucket).since + kTimeout;
   }
 
-  /// When Choose and IsWaiting may say something else without another report.
+  /// Returns when Choose and IsWaiting may say something else without another report.
   [[nodiscard]] std::optional<TimePoint> NextTimer(TimePoint now) const;
 
  private:

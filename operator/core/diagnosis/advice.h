@@ -4,7 +4,7 @@
 
 #include "operator/core/state/state.h"
 
-/// What to try where a net does not learn, or diverges.
+/// Advice on what to try where a net does not learn, or diverges.
 namespace adamant::controller {
 
 /// With less weight decay it is hardly the cause. Usual are 0.0001 to 0.001.
@@ -23,12 +23,12 @@ enum class RateAdvice {
 /// strong: it pulls weights to 0 at any rate.
 [[nodiscard]] std::string AboutDecay(const Hindrances& hindrances);
 
-/// What keeps several workers from learning together: "spec.distribution.warmStart left out (…), ";
-/// "" where nothing of the manifest does.
+/// Returns the remedy for what keeps several workers from learning together:
+/// "spec.distribution.warmStart left out (…), "; "" where nothing of the manifest does.
 [[nodiscard]] std::string AboutStart(const Hindrances& hindrances);
 
-/// What beside the rate makes training swing: "a lower spec.optimiser.momentum than 0.99, "; ""
-/// where there is nothing unusual.
+/// Returns the remedy for what beside the rate makes training swing: "a lower
+/// spec.optimiser.momentum than 0.99, "; "" where there is nothing unusual.
 [[nodiscard]] std::string AboutSwings(const Hindrances& hindrances);
 
 /// "; try a lower spec.optimiser.rate …": before the rate it names weight decay that is strong.

@@ -14,9 +14,9 @@ void NoteResult(JobState& state, const EpochResult& row);
 /// `state.epoch` and `state.accuracy` are those of that model.
 void ForgetUndone(JobState& state);
 
-/// That a last epoch is clearly worse than the best one: by three standard
-/// deviations of the difference of two shares of so many validation examples, and by two points at
-/// least. "" if it is not, or where there are too few of them to tell.
+/// Tells that a last epoch is clearly worse than the best one: by three standard deviations of the
+/// difference of two shares of so many validation examples, and by two points at least. "" if it is
+/// not, or where there are too few of them to tell.
 [[nodiscard]] std::string WorseThanBest(const JobState& state, const EpochResult& last);
 
 /// ": try a lower spec.optimiser.rate …", of such a job of which nothing more is known.

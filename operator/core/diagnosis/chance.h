@@ -17,15 +17,15 @@ inline constexpr std::uint64_t kFewestJudged = 1'000;
 /// Share of the most frequent class from which on naming it may be the best that can be done.
 inline constexpr double kLargestShareJudged = 0.9;
 
-/// Whether the model of `row` classifies more validation examples right than `right`, which one
-/// that has learned nothing does, and three standard deviations of a binomial distribution of that
-/// share: those of the most frequent class, say.
+/// Returns true if the model of `row` classifies more validation examples right than `right`, which
+/// one that has learned nothing does, plus three standard deviations of a binomial distribution of
+/// that share: those of the most frequent class, say.
 [[nodiscard]] bool BeatsNaming(const EpochResult& row, double right);
 
-/// Whether the model of `row` classifies right no more than the `most_frequent` examples of the
-/// class that has most of them, and three standard deviations of a binomial distribution of that
-/// share. False when that cannot be told: too few examples, too large a share, or `most_frequent`
-/// is 0, as data servers of before do not tell it.
+/// Returns true if the model of `row` classifies right no more than the `most_frequent` examples of
+/// the class that has most of them, plus three standard deviations of a binomial distribution of
+/// that share. False when that cannot be told: too few examples, too large a share, or
+/// `most_frequent` is 0, as data servers of before do not tell it.
 [[nodiscard]] bool IsAtChance(const EpochResult& row, std::uint64_t most_frequent);
 
 /// The same by the training loss, for rows with fewer validation examples than `kFewestJudged`:
@@ -37,19 +37,19 @@ inline constexpr double kLargestShareJudged = 0.9;
                                  std::uint64_t counted,
                                  double chance_loss);
 
-/// Whether LearnedByHeart says so of a row with fewer validation examples than `kFewestJudged`, but
-/// enough for a model that is of use to beat naming the most frequent class, which it does not.
+/// Returns true if LearnedByHeart says so of a row with fewer than `kFewestJudged` validation
+/// examples, enough for a useful model to beat naming the most frequent class, which it does not.
 [[nodiscard]] bool IsUselessByHeart(const EpochResult& row,
                                     std::uint64_t most_frequent,
                                     double chance_loss);
 
-/// What to tell the user of an epoch of which one of these is true.
+/// Returns what to tell the user of an epoch of which one of these is true.
 [[nodiscard]] std::string ChanceWarning(const EpochResult& row,
                                         std::uint64_t most_frequent,
                                         double chance_loss);
 
-/// What to tell where all validation examples are of one class, which naming it classifies; else
-/// "".
+/// Returns what to tell where all validation examples are of one class, which naming it classifies;
+/// else "".
 [[nodiscard]] std::string OneClassWarning(const EpochResult& row, std::uint64_t most_frequent);
 
 /// Of a model that beats naming the most frequent class, but hardly: what to tell at the end of a
@@ -59,12 +59,12 @@ inline constexpr double kLargestShareJudged = 0.9;
                                         double chance_loss,
                                         const Hindrances& hindrances = {});
 
-/// What to say of a model that knows its training data, and does worse on the validation data than
-/// naming classes at random; "" of others. The rate is not why.
+/// Returns what to say of a model that knows its training data, and does worse on the validation
+/// data than naming classes at random; "" of others. The rate is not why.
 [[nodiscard]] std::string LearnedByHeart(const EpochResult& last, double chance_loss);
 
-/// Why a job fails that ends with such a model, and what to try: where the loss has hardly moved a
-/// higher rate, where training diverged a lower one; where the manifest has another cause, that.
+/// Tells why a job fails that ends with such a model, and what to try: a higher rate if the loss
+/// has hardly moved, a lower one if training diverged; if the manifest has another cause, that.
 [[nodiscard]] std::string ChanceFailure(const EpochResult& last,
                                         const Recovery& recovery,
                                         double chance_loss,

@@ -70,10 +70,10 @@ class DivergenceWatch {
   /// An epoch has this result; `at_chance` as IsAtChance.
   [[nodiscard]] std::optional<std::string> Judge(const EpochResult& row, bool at_chance) const;
 
-  /// What of the weights comes of a rate that is too high, for people; "" where nothing does.
+  /// Tells what in weights or units shows too high a rate, for people; "" where nothing does.
   [[nodiscard]] std::string SignOfHighRate() const;
 
-  /// Whether the model of a result that has not diverged is one to go back to.
+  /// Returns true if the model of a result that has not diverged is one to go back to.
   [[nodiscard]] bool IsHealthy(const EpochResult& row, bool at_chance) const;
 
   /// A checkpoint within the epoch is stored. Returns the candidate, an earlier one of this epoch,

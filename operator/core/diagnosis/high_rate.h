@@ -4,9 +4,9 @@
 
 #include "operator/core/state/state.h"
 
-/// What tells at the end of a job that has learned something that its learning rate was too high.
-/// How much can be learned of the data nobody knows: so a training loss that ended far from 0 says
-/// that only together with a sign that comes of the rate, not of the data.
+/// Signs, at the end of a job that has learned something, that its learning rate was too high. How
+/// much can be learned of the data nobody knows: so a training loss that ended far from 0 says that
+/// only together with a sign that comes of the rate, not of the data.
 namespace adamant::controller {
 
 /// Of the loss of naming classes at random: with less the model is not called poor.

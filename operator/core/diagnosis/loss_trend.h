@@ -7,9 +7,9 @@
 
 namespace adamant::controller {
 
-/// How the training loss stands against its best so far, which the state has. It is taken over
-/// periods of an eighth of an epoch: single batches, and stretches in which workers come and go,
-/// swing where nothing is wrong.
+/// Standing of the training loss against its best so far, which the state has. The loss is taken
+/// over periods of an eighth of an epoch: single batches, and stretches in which workers come and
+/// go, swing where nothing is wrong.
 /// Threads: one thread at a time.
 /// Source: docs/design/0010-divergence.md, "A loss that comes back".
 class LossTrend {
@@ -34,7 +34,7 @@ class LossTrend {
   /// The meter has taken something in. `first`: the loss at the beginning; 0: not known.
   void OnMeter(double first);
 
-  /// How many periods the loss has been high by now without one between that it was not.
+  /// Returns for how many periods up to the last one the loss has been high without a break.
   [[nodiscard]] std::uint64_t high_periods() const { return high_periods_; }
 
   /// Of the last period; 0: there was none.

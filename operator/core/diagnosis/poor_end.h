@@ -4,8 +4,8 @@
 
 #include "operator/core/state/state.h"
 
-/// What is told of a job that succeeds with a model that nobody calls good, where nothing else is
-/// known of why. How much can be learned of the data nobody knows either; so little is said.
+/// Remarks on a job that succeeds with a model that nobody calls good, where nothing else is known
+/// of why. How much can be learned of the data nobody knows either; so little is said.
 namespace adamant::controller {
 
 /// Of the loss of naming classes at random: a training loss that ends so high is called poor.

@@ -8,7 +8,7 @@
 #include "operator/core/state/state.h"
 #include "services/common/base/ids.h"
 
-/// What a job's state becomes when training diverges, or parameters are lost of which only
+/// Changes of a job's state when training diverges, or parameters are lost of which only
 /// checkpoints are stored (JobState::recovery). Parameters, optimiser state, deduplication tables
 /// and ledger come back together, as a snapshot has them; every process is started anew, so that
 /// nothing that was queued, retained or delayed before is pushed again.
@@ -18,7 +18,7 @@ namespace adamant::controller {
 /// The state's checkpoint holds the first weights.
 void KeepFirst(JobState& state);
 
-/// What the state's checkpoint holds, as it is when `epoch` has been open for `counted` examples.
+/// Returns the model in the state's checkpoint, as it is `counted` examples into `epoch`.
 [[nodiscard]] KeptModel ModelOf(const JobState& state, DataEpoch epoch, std::uint64_t counted);
 
 /// From now on the job goes back to `model`, which was found healthy.
@@ -30,17 +30,17 @@ void KeepHealthy(JobState& state, KeptModel model);
 /// The epoch of the state's row has ended with it: nothing was trained since.
 [[nodiscard]] bool EndedWithCheckpoint(const JobState& state);
 
-/// What users know it as: "checkpoint 7" or, where it holds no more than them, "the first weights".
+/// Returns its name for users: "checkpoint 7" or, where it holds only them, "the first weights".
 [[nodiscard]] std::string CheckpointName(const JobState& state);
 
 /// The state's checkpoint is new; it is of a model as it is when `epoch` has been open for
 /// `counted` examples.
 void KeepNewest(JobState& state, DataEpoch epoch, std::uint64_t counted);
 
-/// What users find of the checkpoint.
+/// Returns the action that writes what users find of the checkpoint.
 [[nodiscard]] WriteManifest ManifestOf(const JobState& state);
 
-/// Whether the job goes back once more.
+/// Returns true if the job goes back once more.
 [[nodiscard]] bool MayGoBack(const JobSettings& settings, const JobState& state);
 
 /// Turns the state into that of the healthy model, before its next attempt with its rates times
@@ -49,20 +49,20 @@ void KeepNewest(JobState& state, DataEpoch epoch, std::uint64_t counted);
 /// `counted`: examples of the open epoch.
 void TurnBack(JobState& state, std::uint64_t counted, double rate_factor);
 
-/// What the rates of the next attempt are multiplied with where the job goes back by itself.
+/// Factor on the rates of the next attempt where the job goes back by itself.
 inline constexpr double kRateOfNextAttempt = 0.5;
 
 /// Takes the manifest's rates. One that is not as it was has never been halved, and with any of
 /// those the job may go back as often as if it had never done so.
 void TakeRates(const JobSettings& settings, JobState& state);
 
-/// What this attempt makes of the rates that layers have of their own.
+/// Returns this attempt's factors on the rates that layers have of their own, by layer.
 [[nodiscard]] std::map<std::string, double> LayerFactors(const Recovery& recovery);
 
-/// What came after the checkpoint is lost: turns the state into that of the checkpoint, before its
-/// next attempt at the same rate; without one, into that of first weights that servers make anew.
-/// An epoch whose end the checkpoint is stays ended. False if the state is of a program that did
-/// not keep what belongs to a checkpoint.
+/// Turns the state into that of the checkpoint, as what came after it is lost, before its next
+/// attempt at the same rate; without one, into that of first weights that servers make anew. An
+/// epoch whose end the checkpoint is stays ended. Returns false if the state is of a program that
+/// did not keep what belongs to a checkpoint.
 bool ReturnToCheckpoint(JobState& state, std::uint64_t counted);
 
 /// All buckets come back as the state's checkpoint has them: what came after it is not lost, but

@@ -68,15 +68,15 @@ class TrainingMeter {
   [[nodiscard]] std::uint64_t counted() const { return counted_; }
   [[nodiscard]] std::uint64_t total() const { return total_; }
 
-  /// Which are still to be taken.
+  /// Returns how many lost updates are still to be taken.
   [[nodiscard]] std::uint64_t updates_lost() const { return sum_.updates_lost; }
 
   /// Of all epochs that this has metered. What data servers say first in the first of them was
   /// counted before.
   [[nodiscard]] Totals OverAllEpochs() const;
 
-  /// What was trained while this looked on: without what a process had done before it was first
-  /// heard of, which may be from long ago.
+  /// Returns what was trained while this looked on: without what a process had done before it was
+  /// first heard of, which may be from long ago.
   [[nodiscard]] const Totals& watched() const { return watched_; }
 
   /// Histogram of this epoch (WorkerProgress::batches_of_others).

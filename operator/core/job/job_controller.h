@@ -42,7 +42,7 @@ class JobController {
   /// time before it counts them as silent.
   static constexpr std::chrono::milliseconds kHeldUp{2'000};
 
-  /// What is known of the processes that an earlier controller has started.
+  /// Known facts about the processes that an earlier controller has started.
   struct Survivors {
     bool others = true;  ///< some may live that are not in `running`
     /// Not lost out of sight: each is expected to join again, or its end to be reported.
@@ -81,7 +81,7 @@ class JobController {
   /// is decided with that one, so that thousands of buckets are stored and published together.
   std::vector<Action> Handle(const Event& event, TimePoint now, bool more = false);
 
-  /// When Handle wants a Tick at the latest.
+  /// Returns when Handle wants a Tick at the latest.
   [[nodiscard]] TimePoint NextTimer(TimePoint now) const;
 
   [[nodiscard]] JobReport Report() const;
@@ -96,8 +96,8 @@ class JobController {
            processes_.GenerationOf(process.id) == process.generation;
   }
 
-  /// Which of its volumes a parameter server's process is to use, counted from 1. It rises when a
-  /// node is lost with a volume that others have copies of, and when the volume was deleted.
+  /// Returns which of its volumes a parameter server's process is to use, counted from 1. It rises
+  /// when a node is lost with a volume that others have copies of, and when the volume was deleted.
   [[nodiscard]] std::uint64_t VolumeOf(SlotId id) const { return processes_.VolumeOf(id); }
 
   /// Some bucket cannot do without the volume that this parameter server uses.
@@ -111,8 +111,8 @@ class JobController {
   /// Every bucket has its copies on servers that run: nobody needs an earlier volume.
   [[nodiscard]] bool HasAllCopies() const { return placement_.HasAllCopies(); }
 
-  /// When a job that has given up to start is to begin again (Restore, Begin), though nobody says
-  /// so. nullopt: not by itself, or its processes are still being ended.
+  /// Returns when a job that has given up to start is to begin again (Restore, Begin), though
+  /// nobody says so. nullopt: not by itself, or its processes are still being ended.
   [[nodiscard]] std::optional<TimePoint> BeginsAgainAt() const {
     return start_deadline_.BeginsAgainAt();
   }

@@ -17,7 +17,7 @@
 
 namespace adamant::controller {
 
-/// What `adamant status` shows; mirrors JobStatus of control.proto.
+/// State of a job as `adamant status` shows it; mirrors JobStatus of control.proto.
 struct JobReport {
   struct MemberReport {
     SlotId id;
@@ -71,7 +71,7 @@ struct JobReport {
 /// Threads: one thread at a time.
 class Reporter {
  public:
-  /// What only the controller knows.
+  /// Facts that only the controller knows.
   struct Moment {
     Clock::TimePoint now{};  ///< up to when time was counted
     bool handles = false;    ///< events: the controller has not just begun

@@ -37,13 +37,13 @@ class StartDeadline {
   /// All processes have ended, or are being killed.
   void OnEnded(TimePoint now);
 
-  /// Why members do not start, as StartWatch.
+  /// Takes in why members do not start, as StartWatch does.
   void Explain(const std::map<SlotId, std::string>& why) { watch_.Explain(why); }
 
-  /// When Check may find more though nothing happens, while training has not begun.
+  /// Returns when Check may find more though nothing happens, while training has not begun.
   [[nodiscard]] std::optional<TimePoint> NextTimer() const { return watch_.NextTimer(); }
 
-  /// When a job that was released, and has ended, is to begin again. nullopt: not by itself.
+  /// Returns when a released job that has ended is to begin again. nullopt: not by itself.
   [[nodiscard]] std::optional<TimePoint> BeginsAgainAt() const { return begins_again_at_; }
 
  private:

@@ -14,8 +14,8 @@
 
 namespace adamant::controller {
 
-/// What parameter servers say of their disks: that they cannot store at the moment, what they found
-/// damaged when they began, and while they ran. Notes each for the users.
+/// Reports of parameter servers on their disks: that they cannot store at the moment, what they
+/// found damaged when they began, and while they ran. Notes each for the users.
 /// Threads: one thread at a time.
 class DiskAlarms {
  public:
@@ -26,7 +26,7 @@ class DiskAlarms {
   static constexpr std::chrono::milliseconds kTimeout{20'000};
   static constexpr std::chrono::minutes kInterval{1};  ///< in which one that stays is told again
 
-  /// How far the job has come.
+  /// Point that the job has reached.
   struct Progress {
     bool begun = false;         ///< training has
     bool counting = false;      ///< examples can be counted in this step

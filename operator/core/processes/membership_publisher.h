@@ -17,7 +17,7 @@ class MembershipPublisher {
   MembershipPublisher(const JobState& state, ProcessTable& processes)
       : state_(state), processes_(processes) {}
 
-  /// What the view says has changed since it was published.
+  /// Takes note that what the view says has changed since it was published.
   void SetChanged() { changed_ = true; }
   [[nodiscard]] bool changed() const { return changed_; }
 

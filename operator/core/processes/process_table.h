@@ -12,7 +12,7 @@
 
 namespace adamant::controller {
 
-/// Who fills the slots of the job: joining, incarnations, silence, restarts within the budget.
+/// Processes that fill the job's slots: joining, incarnations, silence, restarts within the budget.
 /// Threads: one thread at a time.
 class ProcessTable {
  public:
@@ -162,7 +162,7 @@ class ProcessTable {
   /// Asks the reconciler to end the process of a slot.
   void Kill(const Slot& slot);
 
-  /// When StartDue or FindSilent must be asked again; nullopt: nothing is planned.
+  /// Returns when StartDue or FindSilent must be asked again; nullopt: nothing is planned.
   [[nodiscard]] std::optional<TimePoint> NextTimer() const;
 
   [[nodiscard]] bool IsRunning(SlotId id) const { return At(id).liveness == Liveness::kRunning; }

@@ -30,10 +30,10 @@ class ShutdownSequence {
   /// at the deadline. Returns true once all is done.
   bool Step(const std::string& reason, TimePoint now);
 
-  /// Whether processes of this role that have not joined are needed no more.
+  /// Returns true if processes of this role that have not joined are needed no more.
   [[nodiscard]] bool HasStopped(Role role) const;
 
-  /// When the present role's time is up.
+  /// Returns when the present role's time is up.
   [[nodiscard]] TimePoint deadline() const { return deadline_; }
 
  private:

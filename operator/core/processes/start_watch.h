@@ -30,14 +30,14 @@ class StartWatch {
   /// Training has begun.
   void Stop() { since_.reset(); }
 
-  /// Why members do not start. What was said before of others counts until they join.
+  /// Takes why members do not start. What was said before of others counts until they join.
   void Explain(const std::map<SlotId, std::string>& why);
 
   /// "worker-1 and 2 others did not join (worker: 3 of 4 pods); worker-1: no node has room"; the
   /// end is of the first of which something is known.
   [[nodiscard]] std::string Missing() const;
 
-  /// When IsOver may change though nothing happens.
+  /// Returns when IsOver may change though nothing happens.
   [[nodiscard]] std::optional<TimePoint> NextTimer() const;
 
  private:

@@ -14,8 +14,8 @@
 #include "operator/core/state/state.h"
 #include "services/common/base/ids.h"
 
-/// What happens to a JobController, and what it asks of the reconciler that carries it (processes
-/// on one machine, pods in a cluster, a simulation).
+/// Events that happen to a JobController, and actions that it asks of the reconciler that carries
+/// it (processes on one machine, pods in a cluster, a simulation).
 namespace adamant::controller {
 
 /// A control stream, numbered by the reconciler from 1, never twice.
@@ -152,7 +152,7 @@ struct WriteManifest {
   std::uint64_t keep = 0;  ///< another snapshot that is kept; 0: none
 };
 
-/// How long one phase of a bucket's promotion took.
+/// Duration of one phase of a bucket's promotion.
 struct FailoverPhase {
   enum class Kind : std::uint8_t { kDetect, kReplace, kReconcile, kCatchUp };
   Kind kind = Kind::kDetect;

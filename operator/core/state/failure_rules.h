@@ -9,17 +9,17 @@
 
 #include "operator/core/state/messages.h"
 
-/// What follows from the loss of a process: spec.runPolicy.failureRules.
+/// Rules for what follows from the loss of a process: spec.runPolicy.failureRules.
 namespace adamant::controller {
 
-/// How a process was lost.
+/// Way in which a process was lost.
 enum class LossCause : std::uint8_t {
   kExit,        ///< it ended by itself, could not be started, was silent or made no progress
   kDisruption,  ///< it was ended from outside: evicted, preempted or deleted
   kNodeLost,    ///< nothing is heard of the machine that it ran on
 };
 
-/// Why a process was lost, as users count it.
+/// Reason why a process was lost, as users count it.
 enum class LossReason : std::uint8_t {
   kFailed,        ///< it ended by itself, or could not be started
   kOutOfMemory,   ///< its container was ended for want of memory
@@ -44,7 +44,7 @@ inline bool IsDisruption(LossReason reason) {
   return reason == LossReason::kEvicted || reason == LossReason::kDeleted;
 }
 
-/// What is known of a loss.
+/// Facts that are known of a loss.
 struct Loss {
   std::string how{};  ///< "was killed by signal 9"; continues "worker-1 …"
   LossCause cause = LossCause::kExit;

@@ -2,7 +2,7 @@
 
 #include "services/common/protocol/control.h"
 
-/// What members and the controller say to each other, in the controller's own words.
+/// Messages between members and the controller, in the controller's own words.
 namespace adamant::controller {
 
 using protocol::BucketProgress;

@@ -15,7 +15,7 @@ class Outcome {
   /// The arguments must outlive this.
   Outcome(JobState& state, Outbox& outbox) : state_(state), outbox_(outbox) {}
 
-  /// Whether the job has ended, or is to.
+  /// Returns true if the job has ended, or is to.
   [[nodiscard]] bool IsDecided() const { return IsFinal(state_.phase); }
 
   void End(Phase phase, std::string message, EndKind end = EndKind::kOther);
@@ -26,7 +26,7 @@ class Outcome {
   /// The same, of a process that was lost: ResourceExhausted where no restart is left.
   void FailOnLoss(const absl::Status& status);
 
-  /// What is wrong with the manifest or its data has nothing to do with who has found it.
+  /// Fails the job for what is wrong with the manifest or its data, whoever has found it.
   void FailAsInvalid(std::string message);
 
  private:

@@ -16,7 +16,7 @@
 
 namespace adamant::controller {
 
-/// What follows when training diverges.
+/// Settings for what follows when training diverges.
 struct OnDivergence {
   enum class Action : std::uint8_t {
     kRecover,   ///< back to the last healthy model, and on with half the rate
@@ -27,13 +27,13 @@ struct OnDivergence {
   std::uint32_t times = 3;  ///< kRecover: how often, before the job fails
 };
 
-/// What follows when not all processes start in time.
+/// Action that follows when not all processes start in time.
 enum class OnStartDeadline : std::uint8_t {
   kRelease,  ///< all are ended, and started again later
   kFail,     ///< the job fails
 };
 
-/// How much a job trains. Counts are of batches.
+/// Amount of a job's training. Counts are of batches.
 struct JobLength {
   std::uint64_t batches = 0;  ///< of all epochs; 0: not known
   std::uint64_t warm_up = 0;  ///< of them, while the rate rises from 0
@@ -41,7 +41,7 @@ struct JobLength {
   std::uint64_t threads = 1;  ///< that train, of all workers
 };
 
-/// What of a manifest keeps a net from learning, whatever the learning rate.
+/// Settings of a manifest that keep a net from learning, whatever the learning rate.
 struct Hindrances {
   double weight_decay = 0;            ///< the largest of any layer
   bool is_of_layer = false;           ///< it is one that a layer has of its own
@@ -55,8 +55,8 @@ struct Hindrances {
   JobLength length{};              ///< LengthOf, once a job ends
 };
 
-/// What of a TrainingJob the controller needs. Immutable for the life of a job, but for what
-/// SpecChanged changes.
+/// Settings of a TrainingJob that the controller needs. Immutable for the life of a job, but for
+/// what SpecChanged changes.
 struct JobSettings {
   std::string name{};
   std::uint32_t workers = 1;
@@ -118,7 +118,7 @@ std::string_view PhaseName(Phase phase);
 /// Succeeded, Failed or Suspended.
 bool IsFinal(Phase phase);
 
-/// What the job waits for. A restarted controller sends the commands of the current step again.
+/// Event that the job waits for. A restarted controller sends the current step's commands again.
 enum class Step : std::uint8_t {
   kTraining,      ///< for EpochEnded
   kClosing,       ///< for PartClosed of every part
@@ -166,7 +166,7 @@ struct EpochResult {
   [[nodiscard]] bool is_validated() const { return validated > 0; }
 };
 
-/// What the controller remembers of a slot.
+/// Facts that the controller remembers of a slot.
 struct SlotRecord {
   Incarnation incarnation = 0;   ///< the last one given; 0: none
   std::string uid{};             ///< who holds it; empty: nobody
@@ -179,7 +179,7 @@ struct SlotRecord {
   bool operator==(const SlotRecord&) const = default;
 };
 
-/// What is known of a bucket beside its record. Counts are of updates.
+/// Facts that are known of a bucket beside its record. Counts are of updates.
 struct BucketHistory {
   std::uint64_t updates = 0;      ///< applied, as its primary told last
   std::uint64_t rolled_back = 0;  ///< lost from memory with all members, over the job
@@ -196,7 +196,7 @@ struct PushCut {
   bool operator==(const PushCut&) const = default;
 };
 
-/// How a bucket stands in a checkpoint.
+/// State of a bucket in a checkpoint.
 struct CheckpointBucket {
   std::uint32_t slot = 0;  ///< of the parameter server that stored it as primary
   std::uint64_t generation = 0;
@@ -266,7 +266,7 @@ struct Recovery {
   bool operator==(const Recovery&) const = default;
 };
 
-/// How a job has ended, for those who say what to do next; its message says it in words.
+/// Way in which a job has ended, for those who say what to do next; its message says it in words.
 enum class EndKind : std::uint8_t {
   kOther,          ///< none of these; or it has not ended
   kWorse,          ///< succeeded, clearly worse than in its best epoch

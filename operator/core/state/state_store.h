@@ -11,7 +11,7 @@
 
 namespace adamant::controller {
 
-/// Where a controller's state is kept, so that at most one controller changes it: whoever writes
+/// Storage of a controller's state that lets at most one controller change it: whoever writes
 /// names the version that it has read, and is refused when another has written since. What a
 /// controller does follows from what it has stored, so one that is refused must do nothing more.
 /// Threads: one.

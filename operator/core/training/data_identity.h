@@ -13,7 +13,7 @@
 
 namespace adamant::controller {
 
-/// Which data the job trains on: its files and how many examples they hold, as the first data
+/// Data that the job trains on: its files and how many examples they hold, as the first data
 /// server found them. All others must find the same, also when the job goes on.
 /// Threads: one thread at a time.
 class DataIdentity {

@@ -14,9 +14,9 @@
 
 namespace adamant::controller {
 
-/// What follows when training diverges: the job goes back to a model from before and on with half
-/// the rate, fails, or goes on as it is. And when parameters are lost of which only checkpoints are
-/// stored: it goes back to the newest. To go back all processes end, and none starts before.
+/// Response to training that diverges: the job goes back to a model from before and on with half
+/// the rate, fails, or goes on as it is. And to the loss of parameters of which only checkpoints
+/// are stored: it goes back to the newest. To go back all processes end, and none starts before.
 /// Threads: one thread at a time.
 /// Source: docs/design/0010-divergence.md.
 class GoingBack {

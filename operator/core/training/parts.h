@@ -5,7 +5,7 @@
 
 namespace adamant::controller {
 
-/// Which data server dispatches which part of the training data.
+/// Assignment of the parts of the training data to the data servers that dispatch them.
 /// Threads: one thread at a time.
 class Parts {
  public:

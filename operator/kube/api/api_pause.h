@@ -19,7 +19,7 @@ class ApiPause {
     return now < until_ ? last_ : absl::OkStatus();
   }
 
-  /// What a request has ended with. All but Unavailable and DeadlineExceeded are answers.
+  /// Takes what a request has ended with. All but Unavailable and DeadlineExceeded are answers.
   void Note(const absl::Status& status, Clock::TimePoint now) {
     if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) {
       wait_ = kFirst;

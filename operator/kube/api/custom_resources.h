@@ -6,7 +6,7 @@
 namespace adamant::kube {
 
 inline constexpr Resource kTrainingJobs{kGroup, kVersion, "trainingjobs", "TrainingJob"};
-/// Who the operator is in what it applies and reports.
+/// Name of the operator in what it applies and reports.
 inline constexpr char kFieldManager[] = "adamant-operator";
 
 /// Annotation of a TrainingJob: its user wants a checkpoint, and calls this request by the value.

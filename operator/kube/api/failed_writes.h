@@ -12,8 +12,8 @@
 
 namespace adamant::kube {
 
-/// What of a job the API does not let its operator write, or read: what it has said of each, or
-/// that it has said nothing, and since when. What has failed for a while is told to the user.
+/// Writes and reads for a job that the API does not let its operator do: what it has said of each,
+/// or that it has said nothing, and since when. What has failed for a while is told to the user.
 /// Threads: one.
 class FailedWrites {
  public:
@@ -31,8 +31,8 @@ class FailedWrites {
     [[nodiscard]] std::string Reason() const;
   };
 
-  /// What was tried has ended so. An API that is away says nothing of the request: one without an
-  /// answer counts from when the API has answered another.
+  /// Takes the outcome of what was tried. An API that is away says nothing of the request: one
+  /// without an answer counts from when the API has answered another.
   void Note(const std::string& what, const absl::Status& status, const Clock& clock);
 
   /// It is still to be done, and was not tried now.
@@ -44,7 +44,7 @@ class FailedWrites {
   /// Something had no answer, and whether the API answers anything has to be asked.
   [[nodiscard]] bool NeedsAnswer() const;
 
-  /// When this had no answer last; of what was answered since, or not tried, before all times.
+  /// Returns when this had no answer last; before all times if it was answered since, or not tried.
   [[nodiscard]] Clock::TimePoint LastSilence(const std::string& what) const;
 
   /// All objects that there should be are tried from now on until EndPass, which forgets those of
@@ -53,11 +53,11 @@ class FailedWrites {
   void BeginPass();
   void EndPass(bool complete);
 
-  /// What has failed for kTimeout, the same since the first time, by `what`; what was answered
-  /// comes first.
+  /// Returns what has failed for kTimeout, the same since the first time, by `what`; what was
+  /// answered comes first.
   [[nodiscard]] std::vector<Failure> Lasting(Clock::TimePoint now) const;
 
-  /// Whether to tell of this in an event: not yet told, numbers in it aside, since all went well.
+  /// Returns true if an event should tell this: not yet told, numbers aside, since all went well.
   bool IsNews(const Failure& failure);
 
  private:

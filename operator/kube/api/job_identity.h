@@ -14,7 +14,7 @@ inline constexpr char kJobUidLabel[] = "adamant.dev/job-uid";  ///< its UID
 /// Label selector of all that belongs to any job.
 inline constexpr char kOursSelector[] = "app.kubernetes.io/managed-by=adamant-operator";
 
-/// Whose objects these are.
+/// Job that objects belong to.
 struct JobIdentity {
   ObjectKey key;
   std::string uid;

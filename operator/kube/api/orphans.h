@@ -10,7 +10,7 @@
 // What has the name of one of a job's objects, and whose it is.
 namespace adamant::kube {
 
-/// Whether an object is of `job`, as its labels say.
+/// Returns true if an object is of `job`, as its labels say.
 bool IsOf(const Json& object, const JobIdentity& job);
 
 /// The TrainingJob that an object is of: as its labels, and its owner, say.
@@ -21,7 +21,7 @@ struct Owner {
 
 Owner OwnerOf(const Json& object);
 
-/// Whether that job exists, asked live. Errors: those of the client. Threads: any.
+/// Returns whether that job exists, asked live. Errors: those of the client. Threads: any.
 absl::StatusOr<bool> Exists(const Client& client, const std::string& ns, const Owner& owner);
 
 /// Deletes this very object. OK too where it is gone, or another has its name by now. Errors: those

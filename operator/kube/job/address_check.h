@@ -21,7 +21,7 @@ class AddressCheck {
   /// These pods are seen, which may have addresses now.
   void Update(const PodViews& pods);
 
-  /// Whether it is a stranger's Join, who is told no: the controller must not hear of it.
+  /// Returns true if it is a stranger's Join, and refuses it: the controller must not hear of it.
   bool TurnsAway(const controller::Event& event);
 
  private:

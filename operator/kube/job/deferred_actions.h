@@ -15,10 +15,10 @@ namespace adamant::kube {
 /// the job has buckets and there is one for each event.
 void AddAction(controller::Action action, std::deque<controller::Action>& waiting);
 
-/// What a controller has decided while its state could not be stored. What leads an epoch goes on
-/// without: members answer by epoch and snapshot, so repeating it later is harmless. Everything
-/// else, what makes or unmakes members and records and what begins the first epoch, waits until the
-/// state is stored.
+/// Decisions that a controller has made while its state could not be stored. What leads an epoch
+/// goes on without: members answer by epoch and snapshot, so repeating it later is harmless.
+/// Everything else, what makes or unmakes members and records and what begins the first epoch,
+/// waits until the state is stored.
 /// Threads: one.
 class DeferredActions {
  public:
@@ -30,7 +30,7 @@ class DeferredActions {
   /// A swap has failed, or another is to be stored with it.
   void Add(const controller::Persist& persist);
 
-  /// Whether the action may be carried out now although something is held; else it is kept.
+  /// Returns true if the action may be carried out now although something is held; else keeps it.
   bool PassesOrKeeps(controller::Action& action);
 
   /// The entries are stored: what was kept, in order. Empties this.

@@ -34,7 +34,7 @@
 
 namespace adamant::kube {
 
-/// What the reconcilers of all jobs share; all of it outlives them.
+/// Dependencies that the reconcilers of all jobs share; all of them outlive the reconcilers.
 struct ReconcilerContext {
   Client client;
   control::ControlServer& control;

@@ -19,7 +19,7 @@ class OrphanSweep {
   /// Of one sweep; the rest is for later ones.
   static constexpr std::size_t kMostDeleted = 20;
 
-  /// Whether there is a job of this name and UID, as far as it is known without asking.
+  /// Tells whether there is a job of this name and UID, as far as it is known without asking.
   using IsKnown = std::function<bool(const ObjectKey& job, const std::string& uid)>;
 
   OrphanSweep(Client client, IsKnown is_known);
@@ -30,7 +30,7 @@ class OrphanSweep {
   /// logged.
   std::size_t Sweep();
 
-  /// Whether the last sweep has found what the next one is to delete.
+  /// Returns true if the last sweep has found what the next one is to delete.
   [[nodiscard]] bool has_found() const { return !found_.empty(); }
 
  private:

@@ -20,7 +20,7 @@ std::string BudgetName(const std::string& job, controller::Role role);
 /// be missing: for those Kubernetes asks the job's scale, which is that of its workers.
 nlohmann::json BudgetObject(const JobIdentity& job, controller::Role role, int min_available);
 
-/// What an informer keeps of a budget.
+/// Part of a budget that an informer keeps.
 struct BudgetView {
   std::string job_name;
   std::string job_uid;
@@ -34,12 +34,12 @@ std::shared_ptr<const BudgetView> ParseBudget(const nlohmann::json& object);
 
 using BudgetViews = std::vector<std::shared_ptr<const BudgetView>>;
 
-/// Which budgets of a job are to be written, so that each write is asked for once though the cache
-/// shows it later.
+/// Choice of the budgets of a job that are to be written, so that each write is asked for once
+/// though the cache shows it later.
 /// Threads: one at a time.
 class Budgets {
  public:
-  /// Whether this budget, which is `seen` (null: not there), is to be made or changed now.
+  /// Returns true if this budget, which is `seen` (null: not there), is to be made or changed now.
   bool IsToBeWritten(const std::string& name, int min_available, const BudgetView* seen);
 
   /// It was written.

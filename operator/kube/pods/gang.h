@@ -21,7 +21,7 @@ namespace adamant::kube {
 
 struct PodView;
 
-/// What a pod says of the pod group of Kueue that it is in.
+/// Information in a pod about the pod group of Kueue that it is in.
 struct GroupMark {
   std::string name{};  ///< empty: it is in none
   int pods = 0;        ///< of which the group consists
@@ -33,7 +33,7 @@ struct GroupMark {
 struct PodGroup {
   std::string name{};
   int pods = 0;  ///< that it was made for; 0: it is not made yet
-  /// Those whose pods in it have ended with code 0: Kueue takes them for done, and any other pod in
+  /// Slots whose pods in it have ended with code 0: Kueue takes them for done, and any other pod in
   /// their place for one too many.
   std::set<controller::SlotId> done{};
 };

@@ -4,7 +4,7 @@
 
 namespace adamant::kube {
 
-/// What each container of ours says of its rights: none. For "securityContext".
+/// Returns what each container of ours says of its rights: none. For "securityContext".
 nlohmann::json HardenedContainer();
 
 /// A pod of one container that the Pod Security level `restricted` lets pass: no root, no rights,

@@ -10,9 +10,9 @@
 
 namespace adamant::kube {
 
-/// Whether who joins as a process comes from that process's pod: by its address, and by the pod's
-/// UID where it says one, as processes of later images do. What the API does not tell yet is looked
-/// at as soon as it does: a process may be quicker than its pod's status.
+/// Check that who joins as a process comes from that process's pod: by its address, and by the
+/// pod's UID where it says one, as processes of later images do. What the API does not tell yet is
+/// looked at as soon as it does: a process may be quicker than its pod's status.
 /// Threads: one.
 class MemberAddresses {
  public:
@@ -25,7 +25,7 @@ class MemberAddresses {
   /// The pods as they were last seen. Returns the streams that now prove to be of strangers.
   std::vector<Stranger> Update(const std::vector<std::shared_ptr<const PodView>>& pods);
 
-  /// Why this stream is not let in; "" when it may come from the process's pod.
+  /// Returns why this stream is not let in; "" when it may come from the process's pod.
   std::string OnJoin(controller::ConnectionId connection, const controller::Join& join);
 
  private:

@@ -13,7 +13,7 @@
 
 namespace adamant::kube {
 
-/// What keeps pods off a node that do not tolerate it. A cordon is one, too.
+/// Mark on a node that keeps off pods that do not tolerate it. A cordon is one, too.
 struct Taint {
   std::string key;
   std::string value;
@@ -22,8 +22,8 @@ struct Taint {
   bool operator==(const Taint&) const = default;
 };
 
-/// What an informer keeps of a node: what decides whether its pods count as lost, and whether it
-/// gets others.
+/// Part of a node that an informer keeps: what decides whether its pods count as lost, and whether
+/// it gets others.
 struct NodeView {
   std::string name;
   bool ready = false;
@@ -39,7 +39,7 @@ struct NodeView {
 
 std::shared_ptr<const NodeView> ParseNode(const nlohmann::json& object);
 
-/// Whether a pod with these tolerations, spec.tolerations or null, may run on this node and stay.
+/// Returns true if a pod with these spec.tolerations (or null) may run on this node and stay.
 bool TakesPods(const NodeView& node, const nlohmann::json& tolerations);
 
 /// The node of a name. Null: there is none.
@@ -48,9 +48,9 @@ using NodeLookup = std::function<std::shared_ptr<const NodeView>(const std::stri
 /// By name.
 using NodeViews = std::map<std::string, std::shared_ptr<const NodeView>>;
 
-/// How long nodes have been away: not ready, or not there at all. Counted by our clock from when it
-/// was noticed first, and by Kubernetes' own word where that is older: another operator may have
-/// waited before.
+/// Times for which nodes have been away: not ready, or not there at all. Counted by our clock from
+/// when it was noticed first, and by Kubernetes' own word where that is older: another operator may
+/// have waited before.
 /// Threads: one at a time.
 class NodeAbsences {
  public:

@@ -31,17 +31,17 @@ class PodMemory {
               const std::string& uid,
               Clock::TimePoint now);
 
-  /// Those that were made and that no view has shown for so long that the API should be asked:
-  /// somebody may have deleted them before any view could. Then again after as long.
+  /// Returns the pods that were made and that no view has shown for so long that the API should be
+  /// asked: somebody may have deleted them before any view could. Then again after as long.
   std::vector<Unseen> TakeUnseen(Clock::TimePoint now);
 
-  /// When there will be some, if no view shows them before.
+  /// Returns when there will be some, if no view shows them before.
   [[nodiscard]] std::optional<Clock::TimePoint> NextUnseen() const;
 
   /// It could not be made, and is not asked for again before `until`.
   void OnRefused(const controller::StartProcess& process, absl::Status why, Clock::TimePoint until);
 
-  /// Why it was refused, until it may be asked for again; then OK.
+  /// Returns why it was refused, until it may be asked for again; then OK.
   [[nodiscard]] absl::Status RefusalOf(const controller::StartProcess& process,
                                        Clock::TimePoint now) const;
 

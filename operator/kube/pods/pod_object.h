@@ -24,7 +24,7 @@ inline constexpr char kGenerationLabel[] = "adamant.dev/generation";
 /// runs the same.
 inline constexpr char kImageAnnotation[] = "adamant.dev/image";
 
-/// What the pods of all jobs have in common.
+/// Settings that the pods of all jobs have in common.
 struct PodSettings {
   std::string image;
   std::string control_service;  ///< host:port where the operators are
@@ -66,7 +66,7 @@ nlohmann::json OutputTrialObject(const JobIdentity& job,
 /// PodView::export_snapshot of that pod.
 inline constexpr std::uint64_t kOutputTrial = ~std::uint64_t{0};
 
-/// What an informer keeps of a pod.
+/// Part of a pod that an informer keeps.
 struct PodView {
   std::string ns;
   std::string job_name;

@@ -11,8 +11,8 @@
 
 namespace adamant::kube {
 
-/// What is known of a pod. What a reconciler sees may be old: a pod that it has made counts as
-/// pending until it sees it, one that it saw go away as gone.
+/// Facts that are known of a pod. What a reconciler sees may be old: a pod that it has made counts
+/// as pending until it sees it, one that it saw go away as gone.
 struct ObservedPod {
   enum class State : std::uint8_t {
     kPending,  ///< exists, its container has not started
@@ -50,17 +50,17 @@ struct DeletePod {
   bool operator==(const DeletePod&) const = default;
 };
 
-/// How soon what is on a node that is away is given up.
+/// Times after which what is on a node that is away is given up.
 struct NodeTimeouts {
   std::chrono::milliseconds unreachable{20'000};   ///< then its processes count as lost
   std::chrono::milliseconds force_delete{30'000};  ///< more, and their pods are deleted by force
   std::chrono::milliseconds cordoned{60'000};      ///< then pods are shut out for good
 };
 
-/// Whether nobody waits any longer for the node of this pod to confirm that it has ended.
+/// Returns true if nobody waits any longer for this pod's node to confirm that it has ended.
 bool IsToBeForced(const ObservedPod& pod, const NodeTimeouts& timeouts);
 
-/// What makes the pods what they should be.
+/// Steps that make the pods what they should be.
 struct PodPlan {
   std::vector<controller::StartProcess> create{};
   std::vector<DeletePod> remove{};

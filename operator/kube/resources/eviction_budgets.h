@@ -11,7 +11,7 @@ class Distribution;
 
 namespace adamant::kube {
 
-/// How many of a job's servers may be evicted at once, as PodDisruptionBudgets.
+/// Limits on how many of a job's servers may be evicted at once, as PodDisruptionBudgets.
 /// Threads: one.
 class EvictionBudgets {
  public:

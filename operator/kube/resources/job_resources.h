@@ -30,12 +30,12 @@
 
 namespace adamant::kube {
 
-/// What there is of a job in the cluster, and should be: pods, claims, budgets, the group, the
-/// export of its model. Its controller decides; this makes it so.
+/// Everything of a job that is, and should be, in the cluster: pods, claims, budgets, the group,
+/// the export of its model. Its controller decides; this makes it so.
 /// Threads: one.
 class JobResources {
  public:
-  /// How the controller hears of what has happened.
+  /// Calls by which the controller hears of what has happened.
   struct Hooks {
     std::function<void(const controller::Event& event)> handle;
     /// Handles all of them before anything is stored; false: what they led to is not stored yet.

@@ -24,7 +24,7 @@ namespace adamant::kube {
 /// Threads: one.
 class ModelExport {
  public:
-  /// What is written, and where it is.
+  /// Data that is written, and where it is.
   struct Source {
     const v1::TrainingJob& spec;
     const controller::JobState& state;

@@ -32,10 +32,10 @@ class OutputAttempts {
   /// A pod has failed. Returns how: "exited with code 1".
   std::string OnFailed(const ObservedPod& pod);
 
-  /// Whether OnFailed was told of this pod last.
+  /// Returns true if OnFailed was told of this pod last.
   [[nodiscard]] bool HasFailed(const ObservedPod& pod) const { return pod_uid_ == pod.uid; }
 
-  /// Whether the next attempt is due.
+  /// Returns true if the next attempt is due.
   [[nodiscard]] bool IsDue() const { return clock_.Now() >= again_; }
 
   /// Returns when it is; nullopt: it is.

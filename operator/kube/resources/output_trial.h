@@ -13,8 +13,8 @@
 
 namespace adamant::kube {
 
-/// Whether a job's model will find its way out, asked before anything is trained: a claim of the
-/// user's is waited for, and tried by a pod that writes to it.
+/// Trial of whether a job's model will find its way out, made before anything is trained: a claim
+/// of the user's is waited for, and tried by a pod that writes to it.
 /// Threads: one.
 class OutputTrial {
  public:

@@ -26,7 +26,7 @@ class PodNodes {
   /// Returns for how long a node has been away; nullopt: it is there.
   [[nodiscard]] std::optional<std::chrono::milliseconds> AwayFor(const std::string& node) const;
 
-  /// Whether it is marked so: nothing runs on it any more.
+  /// Returns true if a node is marked out of service: nothing runs on it any more.
   [[nodiscard]] bool IsOutOfService(const std::string& node) const;
 
   /// Returns a node's zone; "": not known.

@@ -27,7 +27,7 @@ namespace adamant::kube {
 /// Threads: one.
 class ProcessPods {
  public:
-  /// Which volume a process uses.
+  /// Returns which volume a process uses.
   using VolumeOf = std::function<std::uint64_t(controller::SlotId id)>;
 
   /// The arguments must outlive this.

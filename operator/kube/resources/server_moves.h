@@ -10,16 +10,16 @@
 
 namespace adamant::kube {
 
-/// Which parameter server should rather run elsewhere: where several share a node or a zone, as
-/// there was no other, and one has room now. One at a time is evicted, as it were; it hands over
-/// what it has before it ends, and learns it anew.
+/// Choice of the parameter server that should rather run elsewhere: where several share a node or a
+/// zone, as there was no other, and one has room now. One at a time is evicted, as it were; it
+/// hands over what it has before it ends, and learns it anew.
 /// Threads: one.
 class ServerMoves {
  public:
   /// `clock` must outlive this.
   explicit ServerMoves(const Clock& clock) : clock_(clock) {}
 
-  /// Whether to look for one now, if one can be spared.
+  /// Returns true if it is time to look for one, provided that one can be spared.
   [[nodiscard]] bool IsDue(const JobObjects& seen) const {
     return seen.all_nodes && clock_.Now() >= next_;
   }
@@ -30,7 +30,7 @@ class ServerMoves {
                         const PodNodes& nodes,
                         const nlohmann::json& tolerations);
 
-  /// Whether this pod was deleted to be elsewhere.
+  /// Returns true if this pod was deleted to be elsewhere.
   [[nodiscard]] bool Moves(const std::string& uid) const { return uid == moving_; }
 
  private:

@@ -14,7 +14,7 @@
 
 namespace adamant::kube {
 
-/// Whether this is the pod of a parameter server.
+/// Returns true if this is the pod of a parameter server.
 bool IsServer(const PodView& view);
 
 /// Parameter servers' pods that wait for a node: maybe for the one that their volume is on, which
@@ -22,7 +22,7 @@ bool IsServer(const PodView& view);
 /// Threads: one.
 class WaitingServers {
  public:
-  /// Which volume a process uses.
+  /// Returns which volume a process uses.
   using VolumeOf = std::function<std::uint64_t(controller::SlotId id)>;
 
   /// `writer` must outlive this.

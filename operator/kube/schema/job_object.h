@@ -23,8 +23,8 @@ inline constexpr char kVersion[] = "v1alpha1";
 /// Threads: any.
 job::ParseResult ReadJob(const nlohmann::json& object);
 
-/// What of an object's "status" is known; a field that is wrong is as good as absent, and is named.
-/// Errors: InvalidArgument.
+/// Reads what is known of an object's "status"; a field that is wrong is as good as absent, and is
+/// named. Errors: InvalidArgument.
 absl::Status ReadStatus(const nlohmann::json& object, v1::TrainingJobStatus& status);
 
 /// Reads a ShardMap without its metadata.

@@ -12,13 +12,13 @@ namespace adamant::kube {
 
 using PodViews = std::vector<std::shared_ptr<const PodView>>;
 
-/// Whether the containers of all have ended.
+/// Returns true if the containers of all have ended.
 bool AllEnded(const PodViews& pods);
 
-/// Whether no process runs, nor will by itself. Of a job that was suspended some pods may be left.
+/// Returns true if no process runs, nor will by itself. A suspended job may have some pods left.
 bool NoProcessRuns(const PodViews& pods);
 
-/// What belongs to a job, as informers saw it last.
+/// Objects that belong to a job, as informers saw them last.
 struct JobObjects {
   PodViews pods;
   NodeLookup node_of;  ///< empty: all nodes are there

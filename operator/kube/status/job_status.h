@@ -39,11 +39,11 @@ void AddFailures(const std::vector<FailedWrites::Failure>& failures,
                  const std::string& now,
                  v1::TrainingJobStatus& status);
 
-/// What condition OutputWritable=True says of the claim of `uid` that the job's model is to be
-/// written to. One that was written to is not tried again while it is the same.
+/// Returns what condition OutputWritable=True says of the claim of `uid` that the job's model is to
+/// be written to. One that was written to is not tried again while it is the same.
 std::string WrittenOutputText(const JobView& view, const std::string& uid);
 
-/// What that condition says in a status; "" if it has none.
+/// Returns what that condition says in a status; "" if it has none.
 std::string WrittenOutputText(const v1::TrainingJobStatus& status);
 
 /// Adds that condition unless `text` is empty.

@@ -13,7 +13,7 @@ class TrainingJobStatus;
 
 namespace adamant::kube {
 
-/// What an informer keeps of a TrainingJob.
+/// Part of a TrainingJob that an informer keeps.
 struct JobView {
   ObjectKey key;
   std::string uid;
@@ -27,7 +27,7 @@ struct JobView {
   std::string checkpoint_request;  ///< kCheckpointAnnotation; empty: none was ever wanted
 };
 
-/// Whether the job, once it has ended, leaves its pods as they are, also those that still run.
+/// Returns true if the job, once ended, leaves its pods as they are, also those that still run.
 bool LeavesPods(const v1::TrainingJob& job);
 
 /// The view of a job that was begun when `copies` was 1 where the spec names none.

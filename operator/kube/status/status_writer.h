@@ -49,17 +49,17 @@ class StatusWriter {
   /// The job as it was seen before its state was read.
   void StartFrom(std::string resource_version) { resource_version_ = std::move(resource_version); }
 
-  /// Whether the status is to be written now.
+  /// Returns true if the status is to be written now.
   [[nodiscard]] bool IsDue(const v1::TrainingJobStatus& status, Clock::TimePoint now);
 
-  /// When what changes all the time is written next.
+  /// Returns when what changes all the time is written next.
   [[nodiscard]] Clock::TimePoint next_progress() const { return next_progress_; }
 
   /// Errors: those of the client and of `is_ours`; FailedPrecondition when the job keeps changing.
   absl::Status Write(const v1::TrainingJobStatus& status, const Check& is_ours);
 
-  /// What the API has refused of a status that was then written in part, as it has to be told, once
-  /// for each reason.
+  /// Returns what the API has refused of a status that was then written in part, as it has to be
+  /// told, once for each reason.
   std::optional<std::string> TakeRefusal() { return std::exchange(refusal_, std::nullopt); }
 
  private:

@@ -16,7 +16,7 @@
 
 namespace adamant::kube {
 
-/// How many epochs' results are in one object, and its bytes at most, where the API takes a MiB.
+/// Number of epochs with results in one object, and its bytes at most, where the API takes a MiB.
 /// Each end of an epoch writes one object anew, of 70 KiB on average.
 inline constexpr std::uint64_t kEpochsOfAnObject = 250;
 inline constexpr std::size_t kLargestEpochObject = std::size_t{512} << 10;

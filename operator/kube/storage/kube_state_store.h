@@ -36,14 +36,14 @@ class KubeStateStore final : public controller::StateStore {
   absl::Status CompareAndSwap(std::uint64_t version,
                               const std::vector<controller::Persist::Entry>& entries) override;
 
-  /// Whether the job was begun when its default for `copies` was 1. Call after Load.
+  /// Returns true if the job was begun when its default for `copies` was 1. Call after Load.
   [[nodiscard]] bool has_old_defaults() const { return defaults_ < kDefaults; }
 
   /// Asks whether this controller was the last to write the state, or to read it before anybody has
   /// written; else Aborted. A state that was deleted is still ours. Errors: those of the client.
   absl::Status CheckIsOurs() const;
 
-  /// What a swap has found to be lost though the job goes on, as it has to be told, once.
+  /// Returns what a swap has found to be lost though the job goes on, as it has to be told, once.
   std::optional<std::string> TakeLoss() { return epochs_.TakeLoss(); }
 
  private:

@@ -9,9 +9,9 @@
 
 namespace adamant::kube {
 
-/// How a job's controller reads and writes the objects that hold its state: each belongs to the
-/// job, names its last writer, and changes by compare-and-swap on its resourceVersion. Threads:
-/// any.
+/// Access of a job's controller to the objects that hold its state, to read and write them: each
+/// belongs to the job, names its last writer, and changes by compare-and-swap on its
+/// resourceVersion. Threads: any.
 class StoredObjects {
  public:
   /// `writer` names this controller among all that ever write; it must be random.

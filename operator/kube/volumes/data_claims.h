@@ -8,7 +8,7 @@ class TrainingJob;
 
 namespace adamant::kube {
 
-/// Where the data servers' pods have the claims that hold data: in folders of this one, "train" and
+/// Folder where the data servers' pods have the claims that hold data: in its folders "train" and
 /// "validation" (Welcome.data_root).
 inline constexpr char kDataRoot[] = "/inputs";
 

@@ -7,7 +7,7 @@
 
 namespace adamant::kube {
 
-/// Whether a pod can mount this claim and write to it, as far as it can be told without one: it has
+/// Checks that a pod can mount and write to this claim, as far as can be told without one: it has
 /// a volume, or its storage class makes one once a pod wants it, and it is not for reading alone.
 /// Returns its UID. Errors: FailedPrecondition, which says what is wrong; those of the client.
 absl::StatusOr<std::string> CheckClaim(const Client& client, const ObjectKey& key);

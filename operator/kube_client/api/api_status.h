@@ -9,8 +9,8 @@
 
 namespace adamant::kube {
 
-/// What the API answered, as a status. The message is "<what>: <the API's message>", with the
-/// fields that it refused.
+/// Returns what the API answered, as a status. The message is "<what>: <the API's message>", with
+/// the fields that it refused.
 ///
 ///   NotFound            404
 ///   AlreadyExists       409 with reason AlreadyExists
@@ -30,8 +30,8 @@ absl::Status StatusOf(const HttpResponse& response, std::string_view what);
 /// Internal here: the server is there, but cannot watch.
 absl::Status StatusOfErrorEvent(const Json& status, std::string_view what);
 
-/// Whether a request was answered, or was not even sent for what is wrong with it; else nothing is
-/// known of it but that no answer came.
+/// Returns true if a request was answered, or was not even sent for what is wrong with it; else
+/// nothing is known of it but that no answer came.
 bool IsAnswer(const absl::Status& status);
 
 /// The API's own words: the message of StatusOf without its "POST /api/v1/…: ".

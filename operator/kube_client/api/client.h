@@ -20,7 +20,7 @@
 
 namespace adamant::kube {
 
-/// What a list or a watch is of.
+/// Objects that a list or a watch is of.
 struct Selection {
   std::string ns = {};  ///< empty: all namespaces
   std::string label_selector = {};

@@ -5,7 +5,7 @@
 
 namespace adamant::kube {
 
-/// How fast and how stubbornly a client sends its requests.
+/// Speed and stubbornness with which a client sends its requests.
 struct ClientOptions {
   double rate = 50;  ///< requests a second, watches included
   double burst = 100;

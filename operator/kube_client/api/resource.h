@@ -38,7 +38,7 @@ inline constexpr Resource kLeases{"coordination.k8s.io", "v1", "leases", "Lease"
 inline constexpr Resource kPodDisruptionBudgets{
     "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"};
 
-/// Where an object is. `ns` is empty for resources without namespaces.
+/// Namespace and name of an object. `ns` is empty for resources without namespaces.
 struct ObjectKey {
   std::string ns;
   std::string name;
@@ -49,7 +49,7 @@ struct ObjectKey {
 /// "default/mnist", or "mnist" without a namespace.
 std::string ToString(const ObjectKey& key);
 
-/// What ToString made. Errors: InvalidArgument.
+/// Reads what ToString made. Errors: InvalidArgument.
 absl::StatusOr<ObjectKey> ParseObjectKey(std::string_view text);
 
 /// From an object's metadata.

@@ -13,7 +13,7 @@
 
 namespace adamant::kube {
 
-/// Where an API server is.
+/// Address of an API server.
 struct Endpoint {
   bool tls = true;
   std::string host;  ///< a name or an address; IPv6 without brackets
@@ -36,7 +36,7 @@ struct TextSource {
   [[nodiscard]] bool empty() const { return text.empty() && file.empty(); }
 };
 
-/// What `source` holds now, "" if it is empty. Errors: as ReadFile, of at most 1 MiB.
+/// Returns what `source` holds now, "" if it is empty. Errors: as ReadFile, of at most 1 MiB.
 absl::StatusOr<std::string> ReadText(const TextSource& source);
 
 /// A program that prints credentials (KEP-541, "exec" in kubeconfig).
@@ -50,7 +50,7 @@ struct ExecPlugin {
   std::string cluster_config = {};  ///< JSON, from the cluster's extensions; empty: none
 };
 
-/// How to reach an API server and as whom.
+/// Settings that say how to reach an API server and as whom.
 struct Config {
   std::string source;  ///< where this was read, for messages
   Endpoint server;
@@ -68,13 +68,13 @@ struct Config {
 /// are not used. Errors: InvalidArgument, naming the field and what to do.
 absl::Status CheckConfig(const Config& config);
 
-/// Where environment variables come from; nothing for those that are not set.
+/// Source of environment variables; gives nothing for those that are not set.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 
-/// Those of this process.
+/// Returns the environment of this process.
 Environment ProcessEnvironment();
 
-/// What a pod is given: files in `service_account`, and the server's address in
+/// Returns what a pod is given: files in `service_account`, and the server's address in
 /// KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT.
 /// Errors: FailedPrecondition, saying what is missing; as ParseEndpoint.
 absl::StatusOr<Config> InClusterConfig(

@@ -13,7 +13,7 @@
 
 namespace adamant::kube {
 
-/// What TLS is spoken with: PEM text; empty: none.
+/// Certificates and key that TLS is spoken with: PEM text; empty: none.
 struct TlsMaterial {
   std::string authorities;  ///< whom to trust; none: those of the system
   std::string certificate;  ///< ours, with what else leads to its authority
@@ -22,7 +22,7 @@ struct TlsMaterial {
   bool operator==(const TlsMaterial&) const = default;
 };
 
-/// What a request proves itself with.
+/// Token and TLS material that a request proves itself with.
 struct Credential {
   std::string token;  ///< for "Authorization: Bearer"; empty: none
   TlsMaterial tls;
@@ -39,7 +39,7 @@ class Credentials {
   /// `clock` must outlive this.
   Credentials(const Config& config, const Clock& clock);
 
-  /// What to send a request with.
+  /// Returns the credential to send a request with.
   /// Errors: as ReadFile and ExecCredentials; InvalidArgument for a token that cannot be sent.
   absl::StatusOr<std::shared_ptr<const Credential>> Get(const Cancellation& cancellation);
 

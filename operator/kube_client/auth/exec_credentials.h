@@ -14,7 +14,7 @@
 
 namespace adamant::kube {
 
-/// What a credential plugin gave.
+/// Answer of a credential plugin.
 struct ExecCredential {
   std::string token;
   std::string certificate;                                       ///< PEM
@@ -29,7 +29,7 @@ struct ExecCredential {
 absl::StatusOr<ExecCredential> ParseExecCredential(std::string_view text,
                                                    std::string_view api_version);
 
-/// What is told to the plugin in KUBERNETES_EXEC_INFO, as JSON. `authorities`: PEM.
+/// Returns what is told to the plugin in KUBERNETES_EXEC_INFO, as JSON. `authorities`: PEM.
 std::string ExecInfo(const Config& config, const std::string& authorities);
 
 /// The credentials of a plugin (client.authentication.k8s.io/v1, v1beta1), kept until they expire.

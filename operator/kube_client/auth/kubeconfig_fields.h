@@ -20,7 +20,7 @@ class Fields {
 
   [[nodiscard]] std::string file() const { return file_.string(); }
 
-  /// Whether something stands there.
+  /// Returns whether something stands there.
   [[nodiscard]] bool Has(const std::string& name) const;
   [[nodiscard]] std::string Text(const std::string& name) const;
   [[nodiscard]] bool Flag(const std::string& name) const;

@@ -18,7 +18,7 @@ struct TlsOptions {
   bool insecure_skip_verify = false;  ///< take any server for the right one
 };
 
-/// How to speak TLS with one server: whom to trust, who we are. Verifies servers itself (chain,
+/// Means to speak TLS with one server: whom to trust, who we are. Verifies servers itself (chain,
 /// dates, name or address) and remembers why one was refused.
 /// Threads: any.
 class TlsContext {
@@ -38,7 +38,7 @@ class TlsContext {
   /// Before a handshake: names the server that is wanted (SNI), if it has a name.
   void NameServer(ssl_st* connection) const;
 
-  /// Why the last server that was refused was refused; empty: none was.
+  /// Returns why the last server that was refused was refused; empty: none was.
   [[nodiscard]] std::string LastRefusal() const;
 
  private:

@@ -22,7 +22,7 @@ absl::StatusOr<Json> ParseJson(std::string_view text);
 /// Without spaces; bytes that are not UTF-8 are replaced.
 std::string DumpJson(const Json& json);
 
-/// What stands at `path`, or null where there is nothing (or something on the way is no object).
+/// Returns what stands at `path`, or null if nothing does (or something on the way is no object).
 const Json* Find(const Json& json, JsonPath path);
 
 /// The value at `path`, or `fallback` where there is none of that type.

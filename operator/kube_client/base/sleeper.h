@@ -5,8 +5,8 @@
 
 namespace adamant::kube {
 
-/// How threads wait for a time to pass. Tests put one in its place that moves a FakeClock on.
-/// Threads: any.
+/// Means for threads to wait for a time to pass. Tests put one in its place that moves a FakeClock
+/// on. Threads: any.
 class Sleeper {
  public:
   virtual ~Sleeper() = default;

@@ -50,7 +50,7 @@ class Cancellation {
   std::shared_ptr<State> state_;
 };
 
-/// What carries requests to one API server: connections, TLS, credentials. Behind this interface
+/// Carrier of requests to one API server: connections, TLS, credentials. Behind this interface
 /// so that the HTTP library can be replaced, and so that tests can script a server.
 /// Threads: any; calls wait.
 class Transport {

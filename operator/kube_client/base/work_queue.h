@@ -71,7 +71,7 @@ class WorkQueue {
   /// Waits until no key is ready or being worked on; false if `timeout` passed before.
   bool WaitUntilIdle(std::chrono::milliseconds timeout);
 
-  /// When the first of the delayed keys becomes ready.
+  /// Returns the time at which the first of the delayed keys becomes ready.
   [[nodiscard]] std::optional<Clock::TimePoint> NextDue() const;
   [[nodiscard]] std::size_t depth() const;
 

@@ -10,7 +10,7 @@
 
 namespace adamant::kube {
 
-/// What a Reflector keeps up to date.
+/// Receiver of objects that a Reflector keeps up to date.
 class ObjectSink {
  public:
   virtual ~ObjectSink() = default;

@@ -11,8 +11,8 @@
 
 namespace adamant::kube {
 
-/// What keeps a copy of a collection up to date does next: the protocol of list and watch, without
-/// the requests.
+/// Next steps of what keeps a copy of a collection up to date: the protocol of list and watch,
+/// without the requests.
 ///
 ///   (no version) --WatchList, or a list where that is refused--> (version) --watch--> (version) …
 ///
@@ -47,7 +47,7 @@ class WatchPlan {
 
   WatchPlan(const Clock& clock, std::uint64_t seed);
 
-  /// What to do now. Tell what came of it by the members below, Ended last.
+  /// Returns what to do now. Tell what came of it by the members below, Ended last.
   Action Next();
 
   /// The objects are complete as of `resource_version`.

@@ -7,8 +7,8 @@ namespace adamant::kube {
 /// answers probes may be silent for as long as it likes.
 void WatchConnection(int socket);
 
-/// Whether a connection over which nothing should come has been closed by the peer, or has brought
-/// something all the same.
+/// Returns whether a connection over which nothing should come has been closed by the peer, or has
+/// brought something all the same.
 bool IsStale(int socket);
 
 }  // namespace adamant::kube

@@ -22,7 +22,7 @@ struct HttpTransportOptions {
   std::string user_agent = "adamant";
   std::size_t max_line = std::size_t{16} << 20;   ///< bytes of one line of a stream
   std::size_t max_body = std::size_t{256} << 20;  ///< bytes of a body that is not streamed
-  /// When no connection could be made, one request in so long attempts it again, and all others
+  /// Time after which, when no connection could be made, one request attempts it again; all others
   /// fail at once: with TLS an attempt costs the library tens of milliseconds of processor time.
   std::chrono::milliseconds absence = std::chrono::milliseconds(500);
 };

@@ -41,14 +41,14 @@ class Recorder {
   /// the file that was written any more.
   absl::Status Finish();
 
-  /// That metrics.csv has rows of epochs after those of `results`; "" where it has none.
+  /// Returns an alarm if metrics.csv has rows of epochs after those of `results`, else "".
   static std::string CheckRows(const RunPaths& paths,
                                const std::vector<controller::EpochResult>& results);
 
   /// CheckRows of what there was at the start; empty where it was told.
   std::string TakeAlarm();
 
-  /// Those of all attempts, in the order in which their epochs ended.
+  /// Returns the results of all attempts, in the order in which their epochs ended.
   [[nodiscard]] const std::vector<controller::EpochResult>& results() const { return results_; }
 
  private:

@@ -9,7 +9,7 @@
 
 namespace adamant::local {
 
-/// Where the parameters are to be had.
+/// Place where the parameters are to be had.
 struct ModelSource {
   std::uint64_t job_uid = 0;
   std::uint64_t snapshot = 0;

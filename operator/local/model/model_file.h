@@ -21,7 +21,7 @@ namespace adamant::local {
 
 enum class ModelFormat { kSafetensors, kOnnx };
 
-/// How the job's bytes become inputs, by channel of the net.
+/// Returns how the job's bytes become inputs, by channel of the net.
 exports::Normalisation NormalisationOf(const v1::TrainingJob& job, const model::Graph& graph);
 
 /// The numbers of a normalisation by channel, as a model file has them: {"[33.3]", "[78.5]"}.
@@ -31,10 +31,10 @@ struct NormalisationText {
 };
 NormalisationText TextOf(const exports::Normalisation& normalisation);
 
-/// How many weights are NaN or infinite, as after training has diverged: such a model is of no use.
+/// Returns the number of NaN or infinite weights, as after divergence: such a model is of no use.
 std::uint64_t CountNotFinite(std::span<const float> weights);
 
-/// Where a model goes. `pipes`: whether that may be one.
+/// Destination of a model. `pipes`: whether that may be one.
 struct ModelTarget {
   std::filesystem::path path;
   ModelFormat format = ModelFormat::kSafetensors;

@@ -6,10 +6,10 @@
 
 namespace adamant::local {
 
-/// What the net computes of an example: its input, then its layers in the order of execution, a
-/// line each, with the manifest's words: "conv1: Conv2d(input), channels 4, kernel 5x5". Stride,
-/// padding, dilation and groups are named where they are not the default. Model files keep it: a
-/// net that computes the same has the same text in later versions, too.
+/// Returns what the net computes of an example: its input, its layers in the order of execution and
+/// its output, a line each, with the manifest's words: "conv1: Conv2d(input), channels 4, kernel
+/// 5x5". Stride, padding, dilation and groups are named where they are not the default. Model files
+/// keep it: a net that computes the same has the same text in later versions, too.
 std::string NetText(const model::Graph& graph);
 
 /// The first line of `theirs` that is not in its place in `ours`, beside ours: "relu1: Tanh(pool1),

@@ -34,7 +34,7 @@ class OomKillCounter {
   explicit OomKillCounter(const std::filesystem::path& root = "/")
       : group_(root), told_(group_.OomKills()) {}
 
-  /// Whether there was one more; it is told by this.
+  /// Returns whether there was one more; it is told by this.
   bool TakeOne();
 
  private:

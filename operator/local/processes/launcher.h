@@ -12,7 +12,7 @@
 
 namespace adamant::local {
 
-/// What to run for a slot.
+/// Program to run for a slot.
 struct Command {
   controller::SlotId id;
   std::uint64_t generation = 0;

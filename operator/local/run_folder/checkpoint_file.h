@@ -12,7 +12,7 @@
 
 namespace adamant::local {
 
-/// What a checkpoint's manifest says: RunDir/checkpoints/<snapshot>.json.
+/// Content of a checkpoint's manifest: RunDir/checkpoints/<snapshot>.json.
 struct Manifest {
   std::uint64_t job_uid = 0;
   controller::Checkpoint checkpoint;

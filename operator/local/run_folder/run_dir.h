@@ -11,7 +11,7 @@
 
 namespace adamant::local {
 
-/// Where a run keeps what it leaves behind.
+/// Paths at which a run keeps what it leaves behind.
 struct RunPaths {
   explicit RunPaths(std::filesystem::path folder) : root(std::move(folder)) {}
 
@@ -52,7 +52,7 @@ class RunLock {
   /// Errors: Aborted when another process holds it, for whatever use; those of the file system.
   static absl::StatusOr<RunLock> Acquire(const RunPaths& paths, Use use);
 
-  /// Whether a controller has the run. Takes no lock itself, so it disturbs nobody.
+  /// Returns whether a controller has the run. Takes no lock itself, so it disturbs nobody.
   /// Errors: those of the file system.
   static absl::StatusOr<bool> IsControlled(const RunPaths& paths);
 
@@ -76,25 +76,25 @@ absl::Status InUse(const RunPaths& paths);
 /// of the file system.
 absl::Status CreateRunDir(const RunPaths& paths, std::string_view job);
 
-/// What is in the place of a process's folder and is no folder goes aside (storage::SetAside), so
+/// Moves aside (storage::SetAside) what is in the place of a process's folder and is no folder, so
 /// that the process begins with an empty one. Returns what is to be told; "" where nothing is.
 std::string SetStrangerAside(const std::filesystem::path& data);
 
-/// Whether the folder holds a run; somebody may have removed it meanwhile.
+/// Returns whether the folder holds a run; somebody may have removed it meanwhile.
 bool CanBeResumed(const RunPaths& paths);
 
 /// The same, where a manifest alone is no run. Error: NotFound, saying what is missing, and how it
 /// is put back where all but the manifest is there.
 absl::Status CheckHoldsRun(const RunPaths& paths);
 
-/// That those files of a run that are there, and its logs, are files (storage::CheckIsFile): a
-/// program that opens a FIFO waits for ever. Error: DataLoss, naming the first that is none.
+/// Checks that those files of a run that are there, and its logs, are files (storage::CheckIsFile):
+/// a program that opens a FIFO waits for ever. Error: DataLoss, naming the first that is none.
 absl::Status CheckRunFiles(const RunPaths& paths);
 
 /// The same of the files of the run's model.
 absl::Status CheckModelFiles(const RunPaths& paths);
 
-/// That this process may write to the folders of a run and to the files that its programs keep
+/// Checks that this process may write to a run's folders and to the files that its programs keep
 /// there, as it may not where another user ran them. Error: of the file system, naming the first.
 absl::Status CheckRunIsWritable(const RunPaths& paths);
 

@@ -8,7 +8,7 @@
 
 namespace adamant::local {
 
-/// Whether what is open is what is in the place; true where nobody knows.
+/// Returns whether what is open is what is in the place; true where nobody knows.
 bool IsInPlace(int descriptor, const std::filesystem::path& path);
 
 /// The folder of a run that runs, which somebody may remove or rename, or put another in its place:
@@ -22,7 +22,7 @@ class RunFolder {
   RunFolder(RunFolder&& other) noexcept;
   RunFolder& operator=(RunFolder&&) = delete;
 
-  /// Whether the folder and its data are still those in their places. Two system calls.
+  /// Checks that the folder and its data are still those in their places. Four system calls.
   /// Error: NotFound, saying what to do. What else keeps from looking is none.
   [[nodiscard]] absl::Status CheckInPlace() const;
 

@@ -16,9 +16,9 @@ class TrainingJob;
 
 namespace adamant::local {
 
-/// How the manifest of a run that is to go on differs from the one that it was started with last,
-/// and its data from what it began with. Each is a line: the field, its values, and of what is
-/// refused why, or what to do.
+/// Differences between the manifest of a run that is to go on and that which it was last started
+/// with, and between its data and what it began with. Each is a line: the field, its values, and of
+/// what is refused why, or what to do.
 struct Resumption {
   std::vector<std::string> taken;
   std::vector<std::string> refused;  ///< not empty: the run must not go on
@@ -44,8 +44,8 @@ struct RunManifest {
   std::unique_ptr<v1::TrainingJob> draft = nullptr;  ///< what job.yaml says where it has problems
 };
 
-/// Whether the job, by the manifest `job`, has succeeded and has no more epochs: nothing is left to
-/// train. False where what is stored cannot be read.
+/// Returns whether the job, by the manifest `job`, has succeeded and has no more epochs: nothing is
+/// left to train. False where what is stored cannot be read.
 bool IsOver(const v1::TrainingJob& job, const RunPaths& paths);
 
 /// The same by a manifest that may have been edited since: where fields of it are wrong, only if
@@ -61,12 +61,12 @@ absl::StatusOr<std::unique_ptr<v1::TrainingJob>> ReadStart(
 /// started with, if that is there. Threads: any.
 RunManifest ReadRunManifest(const RunPaths& paths, job::DataReading reading);
 
-/// What is to be told of a job.yaml instead of which what the run was started with was taken; ""
-/// where it was taken itself. `manifest` has a job.
+/// Returns what is to be told of a job.yaml instead of which what the run was started with was
+/// taken; "" where it was taken itself. `manifest` has a job.
 std::string NotTaken(const RunManifest& manifest);
 
-/// What to tell where a run has succeeded, all its epochs are trained, and its job.yaml or its data
-/// has changed so (Resumption::taken): none of it is taken, and what to do about that.
+/// Returns what to tell where a run has succeeded, all its epochs are trained, and its job.yaml or
+/// its data has changed so (Resumption::taken): none of it is taken, and what to do about that.
 std::string NothingTaken(const v1::TrainingJob& job,
                          const RunPaths& paths,
                          const std::vector<std::string>& changes);

@@ -8,7 +8,7 @@
 
 namespace adamant::local {
 
-/// How a run stands: asked of its controller while that runs, else read from the run directory
+/// State of a run: asked of its controller while that runs, else read from the run directory
 /// (then `live` is false and only what is stored is known).
 struct RunStatus {
   bool live = false;

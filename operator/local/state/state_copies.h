@@ -16,11 +16,11 @@
 
 namespace adamant::local {
 
-/// What a person can do where a run has lost its controller's state, with both copies.
+/// Returns what a person can do where a run has lost its controller's state, with both copies.
 std::string WithoutState(const RunPaths& paths);
 
-/// What a KvStateStore keeps, in two stores with a folder each: no one damaged file loses it. A
-/// change is written to one after the other, so they differ by the last one at most.
+/// State that a KvStateStore keeps, in two stores with a folder each: no one damaged file loses it.
+/// A change is written to one after the other, so they differ by the last one at most.
 ///
 /// A store that is damaged is set aside (storage::SetAside) and made anew from the other, and an
 /// alarm tells of it: when they are opened, and when a write finds it. So is one whose folder was
@@ -56,7 +56,7 @@ class StateCopies final : public storage::KvStore {
                     const std::function<bool(std::string_view key, std::string_view value)>& visit)
       const override;
 
-  /// What was damaged and made anew since the last call.
+  /// Returns what was damaged and made anew since the last call.
   std::vector<std::string> TakeAlarms();
 
  private:

@@ -18,8 +18,8 @@ namespace adamant {
 /// Threads: one at a time.
 class BusyMeter {
  public:
-  /// What passes between two looks beyond this does not count: the whole process stood still, or
-  /// the machine slept.
+  /// Most time that counts between two looks; while any beyond it passed, the whole process stood
+  /// still, or the machine slept.
   static constexpr std::chrono::seconds kLongestStep{2};
 
   /// Returns the time of the thread that has been at it for longest; 0: all wait, or have gone on

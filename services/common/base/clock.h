@@ -4,7 +4,7 @@
 
 namespace adamant {
 
-/// Where time comes from. Tests and the simulation put their own clock in its place.
+/// Source of time. Tests and the simulation put their own clock in its place.
 /// Threads: all members may be called from any thread.
 class Clock {
  public:

@@ -75,7 +75,7 @@ class Site {
 /// the counts of Passes by 0. Error: InvalidArgument, quoting what is wrong; nothing changes then.
 absl::Status SetActions(std::string_view actions);
 
-/// How often a failpoint was passed since actions were given to it; 0 for one without actions.
+/// Returns how often a failpoint was passed since it was given actions; 0 for one without actions.
 std::uint64_t Passes(std::string_view name);
 
 /// The failpoints that this process has reached, sorted.

@@ -4,7 +4,7 @@
 
 namespace adamant::codec {
 
-/// What is not finite would stay in every sum that it is added to.
+/// Returns `value`, or 0 if that is not finite: it would stay in every sum that it is added to.
 inline double Finite(double value) { return std::isfinite(value) ? value : 0; }
 
 }  // namespace adamant::codec

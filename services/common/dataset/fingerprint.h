@@ -7,7 +7,7 @@
 
 namespace adamant::dataset {
 
-/// How much of a file its fingerprint is of, besides its size.
+/// Part of a file that its fingerprint is of, besides its size.
 enum class FingerprintReading : std::uint8_t {
   kSample,  ///< kFingerprintBlocks blocks, from the first byte to the last, evenly spread; all of a
             ///< file that is no larger than these

@@ -19,13 +19,13 @@ struct IdxPaths {
   std::string labels;
 };
 
-/// What a data set must satisfy.
+/// Limits that a data set must satisfy.
 struct IdxLimits {
   std::uint32_t classes = 256;                       ///< labels are below this
   std::uint64_t max_bytes = std::uint64_t{1} << 40;  ///< of one file's content
 };
 
-/// What the headers say.
+/// Sizes that the headers give.
 struct IdxInfo {
   std::uint64_t examples = 0;
   std::uint32_t channels = 0;
@@ -53,7 +53,7 @@ absl::StatusOr<IdxInfo> VerifyIdx(const IdxPaths& paths, const IdxLimits& limits
 /// was expected and what was found.
 absl::StatusOr<Dataset> ReadIdx(const IdxPaths& paths, const IdxLimits& limits = {});
 
-/// Whether the images are compressed by gzip. Errors: of the system.
+/// Returns whether the images are compressed by gzip. Errors: of the system.
 absl::StatusOr<bool> IsCompressed(const IdxPaths& paths);
 
 /// A data set of which all is read but the images.

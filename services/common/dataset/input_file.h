@@ -45,9 +45,9 @@ class InputFile {
   /// Content bytes read so far.
   [[nodiscard]] std::uint64_t offset() const;
 
-  /// What the content cannot exceed: the file's size, or for gzip 1032 times that (the most that
-  /// deflate can express). Known before anything is read, so that sizes a header promises can be
-  /// refused before memory is taken for them.
+  /// Returns what the content cannot exceed: the file's size, or for gzip 1032 times that (the most
+  /// that deflate can express). Known before anything is read, so that sizes a header promises can
+  /// be refused before memory is taken for them.
   [[nodiscard]] std::uint64_t max_content_bytes() const;
 
  private:

@@ -28,7 +28,7 @@ class LazyDigits {
   /// Returns when the image is there.
   void Draw(std::uint64_t index);
 
-  /// How many images are there.
+  /// Returns the number of images that are there.
   [[nodiscard]] std::uint64_t drawn() const { return drawn_; }
 
  private:

@@ -45,7 +45,7 @@ class LazyIdx {
   /// Returns when the image is there.
   void Read(std::uint64_t index);
 
-  /// How many images are there.
+  /// Returns the number of images that are there.
   [[nodiscard]] std::uint64_t read() const { return read_; }
 
  private:

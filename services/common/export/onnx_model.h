@@ -12,7 +12,7 @@
 
 namespace adamant::exports {
 
-/// How raw bytes become the net's input: value = (byte - mean[channel]) / deviation[channel].
+/// Map of raw bytes to the net's input: value = (byte - mean[channel]) / deviation[channel].
 struct Normalisation {
   std::vector<float> mean;       ///< by channel, in units of the byte (0..255)
   std::vector<float> deviation;  ///< by channel, > 0
@@ -32,7 +32,7 @@ absl::StatusOr<std::string> EncodeOnnx(const model::Graph& graph,
                                        const Normalisation& normalisation,
                                        const Metadata& metadata);
 
-/// Whether a net's weights are beyond what an ONNX file can hold.
+/// Returns whether a net's weights are beyond what an ONNX file can hold.
 bool IsBeyondOnnx(std::span<const float> weights);
 
 /// Writes the file; errors as EncodeOnnx and WriteFile.
@@ -43,7 +43,7 @@ absl::Status WriteOnnx(const std::filesystem::path& path,
                        const Metadata& metadata,
                        Pipes pipes = Pipes::kRead);
 
-/// Whether a file that WriteOnnx has written is whole; one of an earlier version, without
+/// Checks that a file that WriteOnnx has written is whole; one of an earlier version, without
 /// "xxh3_64", need only be an ONNX file. Errors: as ReadFile; DataLoss, naming the file.
 absl::Status CheckOnnx(const std::filesystem::path& path);
 

@@ -26,7 +26,7 @@ struct FetchOptions {
   std::chrono::seconds stall_timeout{60};  ///< a try ends when no byte has come for this time
 };
 
-/// How far a fetch is.
+/// Progress of a fetch.
 struct FetchProgress {
   std::uint64_t bytes = 0;               ///< of the file that are here
   std::optional<std::uint64_t> total{};  ///< the file's size, where it is known
@@ -37,7 +37,7 @@ struct FetchProgress {
 /// "45 % of 9.9 MB, 3.1 MB/s, 2 s left"
 std::string ToString(const FetchProgress& progress);
 
-/// Who waits for a fetch. Called on the thread that fetches.
+/// Party that waits for a fetch. Called on the thread that fetches.
 class FetchObserver {
  public:
   virtual ~FetchObserver() = default;

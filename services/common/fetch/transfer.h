@@ -10,7 +10,7 @@
 
 namespace adamant::fetch {
 
-/// What is asked of a web server.
+/// Request to a web server.
 struct TransferRequest {
   std::string url;            ///< http or https
   std::uint64_t offset = 0;   ///< first byte that is wanted
@@ -34,7 +34,7 @@ class TransferSink {
   virtual bool GoOn() = 0;
 };
 
-/// How a transfer ended.
+/// Outcome of a transfer.
 struct TransferResult {
   absl::Status status;
   bool out_of_range = false;                             ///< the file ends before the offset

@@ -74,7 +74,7 @@ class Context {
                       std::span<const float> weights,
                       kernels::GradientSink& sink);
 
-  /// How the nodes are executed, in this order; without times.
+  /// Returns how the nodes are executed, in this order; without times.
   [[nodiscard]] std::vector<NodeProfile> Nodes() const { return executor_.Nodes(); }
 
   /// Of the last step, valid until the next call: [max_batch, classes]; rows beyond its batch mean

@@ -30,7 +30,7 @@ struct BoundTensor {
     }
   }
 
-  /// What a kernel reads in this step, given the shared weights.
+  /// Returns what a kernel reads in this step, given the shared weights.
   [[nodiscard]] const float* Values(std::span<const float> weights) const {
     if (copy == nullptr) {
       return weights.data() + offset;

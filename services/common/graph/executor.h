@@ -18,8 +18,8 @@
 
 namespace adamant::graph {
 
-/// What the gradient of a fully connected layer's weight is made of: gradient = errors^T *
-/// activations. For servers that multiply themselves.
+/// Factors of the gradient of a fully connected layer's weight: gradient = errors^T * activations.
+/// For servers that multiply themselves.
 struct FullyConnectedOperands {
   std::span<const float> activations;  ///< [batch, inputs]
   std::span<const float> errors;       ///< [batch, outputs], of the mean loss over the batch

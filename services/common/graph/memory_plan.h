@@ -18,7 +18,7 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-/// Where a node's activations and errors lie.
+/// Places where a node's activations and errors lie.
 struct NodeMemory {
   Place output;
   Place kept;   ///< what the forward pass keeps for the backward one; none: nothing
@@ -41,7 +41,7 @@ struct MemoryPlan {
   std::int64_t floats = 0;  ///< size of the block
 };
 
-/// What the plan must know of a node's kernel.
+/// Properties of a node's kernel that the plan must know.
 struct KernelTraits {
   kernels::InPlace in_place = kernels::InPlace::kNo;
   bool needs_inputs = true;

@@ -21,7 +21,7 @@ struct ParameterPlan {
   std::int64_t floats = 0;             ///< of the memory that `copy` and `gradient` lie in
 };
 
-/// What the plan must know of a node's kernel.
+/// Properties of a node's kernel that the plan must know.
 struct ParameterTraits {
   bool reads_shared_weights = false;
   bool hands_over_weight_gradient = false;

@@ -11,7 +11,7 @@
 
 namespace adamant::graph {
 
-/// How a context executes one node of its program, and what that takes.
+/// Way in which a context executes one node of its program, and what that takes.
 struct NodeProfile {
   std::string layer;
   std::string kernel;                 ///< Kernel::name

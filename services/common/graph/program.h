@@ -17,8 +17,8 @@ struct Program {
     kernels::MapLayout output = kernels::MapLayout::kChannelsFirst;
     bool relu = false;  ///< the ReLU behind the node is part of its kernel, and no node
 
-    /// Whether the node's kernel is made for kLanes examples and called for one block after the
-    /// other: it reads or writes maps with the batch innermost.
+    /// Returns whether the node's kernel is made for kLanes examples and called for one block after
+    /// the other: it reads or writes maps with the batch innermost.
     [[nodiscard]] bool blocked() const {
       constexpr auto kInnermost = kernels::MapLayout::kBatchInnermost;
       return input == kInnermost || output == kInnermost;
@@ -37,7 +37,7 @@ struct Program {
   std::vector<Layouts> layouts;   ///< by node
   std::vector<Segment> segments;  ///< of all nodes, in order
 
-  /// What the kernel of a node is made for.
+  /// Returns what the kernel of a node is made for.
   [[nodiscard]] kernels::Spec SpecOf(int node, std::int64_t batch, bool training) const;
 
   /// Of a node, forward and backward, multiply and add counted apart; 0 without parameters.

@@ -18,7 +18,7 @@ class Probes {
   /// Errors: those of HttpServer::Start.
   static absl::StatusOr<std::unique_ptr<Probes>> Start(const std::string& address);
 
-  /// Whether GET `path` is answered with 200 from now on; 503 else.
+  /// Sets whether GET `path` is answered with 200 from now on; 503 else.
   void Answer(const std::string& path, bool yes);
 
   /// host:port with the port in use.

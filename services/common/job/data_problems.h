@@ -10,7 +10,7 @@
 // `adamant validate` on one machine, a data server in a cluster.
 namespace adamant::job {
 
-/// Where the files of a data source are, and how its problems call them.
+/// Paths of the files of a data source, and how its problems call them.
 struct IdxSource {
   dataset::IdxPaths paths;
   dataset::IdxPaths names;   ///< in place of the paths
@@ -25,10 +25,10 @@ struct DataProblem {
 /// "there is no file …" or alike; empty when `path`, called `name`, can be read.
 std::string MissingFile(const std::string& path, const std::string& name);
 
-/// What an error of InspectIdx, CheckIdx or ReadIdx for the source's paths says.
+/// Returns what an error of InspectIdx, CheckIdx or ReadIdx for the source's paths says.
 DataProblem ProblemOf(const absl::Status& error, const IdxSource& source);
 
-/// That images do not fit the net's input; empty when they do. `what`: "digits are".
+/// Says that images do not fit the net's input; empty when they do. `what`: "digits are".
 std::string Misfit(const std::string& what, const Shape& image, const Shape& input);
 
 /// The same for the source's files.

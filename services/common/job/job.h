@@ -31,7 +31,7 @@ struct ParseResult {
   std::unique_ptr<v1::TrainingJob> draft;
 };
 
-/// How much of the data files that a manifest names is read to check them.
+/// Extent to which the data files that a manifest names are read to check them.
 enum class DataReading {
   kNone,        ///< nothing: they need not be there
   kValidation,  ///< of the validation data headers and labels; those of training need not be there
@@ -64,8 +64,8 @@ class Problems;
 /// `problems` holds those of the tree itself, and is emptied into the result.
 ParseResult ParseObject(const YamlNode& object, Problems& problems);
 
-/// What cannot be right about a valid job now that the number of its training examples is known:
-/// LoadJob says it where it can look at the data.
+/// Returns what cannot be right about a valid job now that the number of its training examples is
+/// known: LoadJob says it where it can look at the data.
 std::vector<Diagnostic> CheckExamples(const v1::TrainingJob& job, std::int64_t examples);
 
 /// The job as a manifest that ParseJob accepts, with every value it has: of a parsed job, defaults

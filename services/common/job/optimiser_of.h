@@ -21,8 +21,8 @@ void CountProgressInExamples(std::uint64_t training_examples,
                              std::uint64_t epochs,
                              v1::TrainingJob& job);
 
-/// How each of `parameters` is trained: the job's optimiser with its layers' overrides. `job` has
-/// its defaults.
+/// Returns how each of `parameters` is trained: the job's optimiser with its layers' overrides.
+/// `job` has its defaults.
 /// Errors: FailedPrecondition if the schedule counts epochs (CountProgressInExamples was not
 /// called).
 absl::StatusOr<std::vector<ParameterOptimiser>> OptimisersOf(const v1::TrainingJob& job,

@@ -9,10 +9,10 @@ class TrainingJob;
 
 namespace adamant::job {
 
-/// What an acknowledgement promises beyond the number of copies; v1::Persistence::Mode.
+/// Promise of an acknowledgement beyond the number of copies; v1::Persistence::Mode.
 enum class PersistenceMode { kDelayed, kWal, kWalSync, kNone };
 
-/// How the parameters of a job are kept: spec.distribution.parameterServers.
+/// Settings for how the parameters of a job are kept: spec.distribution.parameterServers.
 struct Replication {
   std::uint32_t copies = 1;       ///< servers that hold each bucket
   std::uint32_t min_in_sync = 1;  ///< copies below which no update is taken; at most `copies`

@@ -16,7 +16,7 @@ class TrainingJob;
 // they have been reported already.
 namespace adamant::job {
 
-/// Where the files of a job's data are.
+/// Place of the files of a job's data.
 enum class DataPlace {
   kHere,            ///< on this machine; relative paths start at the manifest's folder
   kHereWhole,       ///< the same, and they are read to their ends

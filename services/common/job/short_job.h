@@ -8,7 +8,7 @@ class TrainingJob;
 
 namespace adamant::job {
 
-/// Whether two threads have too few batches to find out how far they may go together.
+/// Returns whether two threads have too few batches to find out how far they may go together.
 /// `train_examples`: of an epoch; 0: not known, then a job is not short. The others are at least 1.
 /// Source: docs/design/0009-asynchrony.md.
 bool IsShort(std::uint64_t epochs, std::uint64_t train_examples, std::uint64_t batch_size);

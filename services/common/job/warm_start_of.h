@@ -13,8 +13,8 @@ namespace adamant::job {
 /// docs/design/0009-asynchrony.md.
 std::uint64_t WarmStartExamples(const v1::TrainingJob& job, std::uint64_t train_examples);
 
-/// Whether the manifest says that several workers, of more than two threads in all, begin together
-/// on weights that nobody has trained (warmStart.examples: 0), and fade in. `job` has its defaults.
+/// Returns whether the manifest says that several workers, of more than two threads in all, begin
+/// together on untrained weights (warmStart.examples: 0), and fade in. `job` has its defaults.
 bool FadesInUntrained(const v1::TrainingJob& job);
 
 }  // namespace adamant::job

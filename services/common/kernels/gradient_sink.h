@@ -18,9 +18,9 @@ class GradientSink {
   /// `gradient`, which is valid during the call.
   virtual void Take(std::size_t begin, std::span<float> gradient) = 0;
 
-  /// Where in a tensor the pieces should begin, as a share of it in [0, 1), if they are smaller
-  /// than the tensor. Another place for each thread keeps threads that share the parameters from
-  /// sweeping them in step.
+  /// Returns where in a tensor the pieces should begin, as a share of it in [0, 1), if they are
+  /// smaller than the tensor. Another place for each thread keeps threads that share the parameters
+  /// from sweeping them in step.
   [[nodiscard]] virtual double start() const { return 0; }
 };
 

@@ -10,7 +10,7 @@
 // machine: "AVX512", "AVX2", "SSE4" (x86-64), "NEON" (Arm), "PLAIN".
 namespace adamant::kernels {
 
-/// Those that this machine has, and that LimitIsa allows; never empty.
+/// Returns the instruction sets that this machine has, and that LimitIsa allows; never empty.
 std::vector<std::string> SupportedIsas();
 
 /// From now on own kernels and those of oneDNN use nothing better than `name`, or the best there is

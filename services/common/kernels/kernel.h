@@ -11,7 +11,7 @@
 
 namespace adamant::kernels {
 
-/// How activations of shape {channels, height, width} lie in memory. Features have one layout only.
+/// Layout in memory of activations of shape {channels, height, width}. Features have only one.
 enum class MapLayout {
   kChannelsFirst,   ///< [batch, channels, height, width]: the canonical one
   kChannelsLast,    ///< [batch, height, width, channels]
@@ -21,7 +21,7 @@ enum class MapLayout {
 /// Examples that lie side by side in kBatchInnermost; batches are a multiple of it there.
 inline constexpr std::int64_t kLanes = 16;
 
-/// What a kernel is made for. Shapes are without the batch; the layer fits them (model::Check).
+/// Task of a kernel. Shapes are without the batch; the layer fits them (model::Check).
 struct Spec {
   model::Layer layer;
   std::vector<Shape> inputs;
@@ -35,9 +35,9 @@ struct Spec {
   bool relu = false;
 };
 
-/// Where a kernel reads and writes. Activations and errors (the gradient of the loss with respect
-/// to an activation) have spec.batch rows in spec.layout; parameters and their gradients are
-/// canonical (tensor/shard_layout.h). Pointers a layer has no use for may be null.
+/// Memory that a kernel reads and writes. Activations and errors (the gradient of the loss with
+/// respect to an activation) have spec.batch rows in spec.layout; parameters and their gradients
+/// are canonical (tensor/shard_layout.h). Pointers a layer has no use for may be null.
 template <class T>
 struct Operands {
   std::span<const T* const> inputs;
@@ -67,7 +67,7 @@ struct Operands {
   std::size_t weight_begin = 0;
 };
 
-/// Whether a kernel may run with output == inputs[0] and input_errors[0] == output_error.
+/// Ability of a kernel to run with output == inputs[0] and input_errors[0] == output_error.
 enum class InPlace {
   kNo,
   kOverwrites,  ///< it may, and changes the values there
@@ -81,7 +81,7 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
 
-  /// Which implementation it is, for people: "oneDNN jit:avx512_core".
+  /// Returns which implementation it is, for people: "oneDNN jit:avx512_core".
   [[nodiscard]] virtual std::string name() const { return "reference"; }
 
   virtual void Forward(const Operands<T>& operands) = 0;
@@ -92,20 +92,20 @@ class Kernel {
 
   [[nodiscard]] virtual InPlace in_place() const { return InPlace::kNo; }
 
-  /// Whether Backward reads `inputs`, so that these must not be overwritten in between.
+  /// Returns whether Backward reads `inputs`, so that these must not be overwritten in between.
   [[nodiscard]] virtual bool NeedsInputs() const { return true; }
 
-  /// Whether Backward reads `output`, likewise.
+  /// Returns whether Backward reads `output`, likewise.
   [[nodiscard]] virtual bool NeedsOutput() const { return false; }
 
   /// Bytes that Forward keeps for Backward, by call: of spec.batch examples.
   [[nodiscard]] virtual std::int64_t KeptBytes() const { return 0; }
 
-  /// Whether `weight` may be the shared weights, to which other threads write meanwhile. Other
-  /// kernels are given a private copy.
+  /// Returns whether `weight` may be the shared weights, to which other threads write meanwhile.
+  /// Other kernels are given a private copy.
   [[nodiscard]] virtual bool ReadsSharedWeights() const { return false; }
 
-  /// Whether Backward gives the gradient of the weight to `sink`, piece by piece, each when it has
+  /// Returns whether Backward gives the weight's gradient to `sink` in pieces, each when it has
   /// read that part of the weight for the last time. Other kernels write it to `weight_gradient`.
   [[nodiscard]] virtual bool HandsOverWeightGradient() const { return false; }
 };

@@ -9,7 +9,7 @@
 
 namespace adamant::model::internal {
 
-/// What is known of a net after reading it once: everything Check reports and BuildGraph needs.
+/// Findings of one reading of a net: everything that Check reports and BuildGraph needs.
 struct Analysis {
   std::vector<Problem> problems;
   std::vector<int> order;                ///< layers, inputs first; empty when there are problems

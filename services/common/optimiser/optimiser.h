@@ -7,7 +7,7 @@ namespace adamant {
 
 enum class OptimiserKind { kSgd, kMomentum, kAdagrad };
 
-/// Who turns gradients into weight changes.
+/// Process that turns gradients into weight changes.
 enum class OptimiserLocation { kServer, kWorker };
 
 /// The factor on a learning rate in the course of a job. Progress is how far the whole job is, in
@@ -40,16 +40,16 @@ struct RuleStep {
   float weight_decay = 0;  ///< all kinds; 0: none
 };
 
-/// How an update that was computed beside others' departs from the job's optimiser
-/// (docs/design/0009-asynchrony.md). Who computes the update chooses it once; it travels with the
-/// update to every copy, log and replay.
+/// Change to the job's optimiser for an update that was computed beside others'
+/// (docs/design/0009-asynchrony.md). Whoever computes the update chooses it once; it travels with
+/// the update to every copy, log and replay.
 struct Correction {
   float rate = 1;    ///< factor on the learning rate, in (0, 1]
   float memory = 1;  ///< factor on the steps that momentum remembers, 1 / (1 - momentum), at least
                      ///< one; > 0. The rate falls as it rises, so that a lasting gradient moves
                      ///< weights as far.
 
-  /// Whether the numbers are in their ranges.
+  /// Returns whether the numbers are in their ranges.
   [[nodiscard]] bool IsValid() const {
     return rate > 0 && rate <= 1 && memory > 0 && memory < 1e9f;
   }
@@ -57,7 +57,7 @@ struct Correction {
   friend bool operator==(const Correction&, const Correction&) = default;
 };
 
-/// How one parameter is trained: the job's optimiser with the layer's overrides.
+/// Optimiser of one parameter: the job's, with the layer's overrides.
 /// Threads: immutable value.
 struct ParameterOptimiser {
   OptimiserKind kind = OptimiserKind::kSgd;

@@ -32,7 +32,7 @@ void WeightChange(const RuleStep& step,
                   std::span<float> state,
                   std::span<float> change);
 
-/// What ShareChange makes of a thread's own `accrued`.
+/// Result of ShareChange in a thread's own `accrued`.
 enum class Accrual {
   kSet,         ///< the change
   kAdd,         ///< the change is added
@@ -71,9 +71,9 @@ void Add(std::span<const float> change, std::span<float> values);
 /// not.
 float MaxMagnitude(std::span<const float> values);
 
-/// Whether errors^T x activations over so many rows is finite for certain, and so are the sums on
-/// the way; of their largest magnitudes. Workers and servers ask the same, so that a push is
-/// refused before it is sent, or nowhere.
+/// Returns whether errors^T x activations over so many rows, given their largest magnitudes, is
+/// finite for certain, and so are the sums on the way. Workers and servers ask the same, so that a
+/// push is refused before it is sent, or nowhere.
 bool IsProductFinite(float activations, float errors, std::uint64_t rows);
 
 }  // namespace adamant

@@ -9,12 +9,12 @@
 #include "services/common/base/ids.h"
 #include "services/common/protocol/ids.h"
 
-/// What parameter servers and the controller say to each other about buckets.
+/// Messages between parameter servers and the controller about buckets.
 /// The protocol: docs/design/0002-replication.md.
 namespace adamant::protocol {
 
-/// Who has a bucket. Only the controller changes it, by compare and swap on the version. On the
-/// wire and in the CRD: `epoch`, `members`, `leaver`, `heir`.
+/// Record of which servers have a bucket. Only the controller changes it, by compare and swap on
+/// the version. On the wire and in the CRD: `epoch`, `members`, `leaver`, `heir`.
 struct Configuration {
   /// Rises by one with every change of primary or replicas; 0: none yet.
   ConfigurationVersion version = 0;
@@ -58,7 +58,7 @@ struct Proposals {
   std::vector<Proposal> proposals{};
 };
 
-/// What a disk holds of a bucket.
+/// State of a bucket as a disk holds it.
 struct StoredBucket {
   BucketId bucket = 0;
   std::uint64_t generation = 0;
@@ -74,7 +74,7 @@ struct StoredBuckets {
   std::vector<StoredBucket> buckets{};
 };
 
-/// How a bucket stands at its primary.
+/// State of a bucket at its primary.
 struct BucketProgress {
   BucketId bucket = 0;
   ConfigurationVersion configuration_version = 0;
@@ -94,7 +94,7 @@ struct ParameterServerProgress {
   std::vector<BucketProgress> buckets{};
 };
 
-/// How long the phases of a promotion took.
+/// Durations of the phases of a promotion.
 struct FailoverTimes {
   double detect_seconds = 0;     ///< from the last beacon to the proposal
   double replace_seconds = 0;    ///< from the proposal to the new record
@@ -134,7 +134,7 @@ struct SnapshotTaken {
 
 // --- From the controller
 
-/// What is to be copied.
+/// Command that says what is to be copied.
 struct TakeSnapshot {
   std::uint64_t snapshot = 0;
   std::uint64_t keep_from = 0;

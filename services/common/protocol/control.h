@@ -12,7 +12,7 @@
 #include "services/common/protocol/ids.h"
 #include "services/common/protocol/work.h"
 
-/// What the processes of a job and its controller say to each other.
+/// Messages between the processes of a job and its controller.
 namespace adamant::protocol {
 
 inline constexpr std::uint32_t kFormatVersion = 1;

@@ -7,8 +7,8 @@
 
 #include "services/common/base/ids.h"
 
-/// What the processes of a job say to each other, as plain values: proto/adamant/v1 without
-/// Protobuf. Comments of the proto files hold here too; services/common/codec translates.
+/// Messages between the processes of a job, as plain values: proto/adamant/v1 without Protobuf.
+/// Comments of the proto files hold here too; services/common/codec translates.
 namespace adamant::protocol {
 
 enum class Role : std::uint8_t { kDataServer = 1, kParameterServer = 2, kWorker = 3 };

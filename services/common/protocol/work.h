@@ -31,7 +31,7 @@ struct Lease {
   auto operator<=>(const Lease&) const = default;
 };
 
-/// What became of a leased batch.
+/// Outcome of a leased batch.
 struct LeaseResult {
   Lease lease{};
   std::uint64_t examples = 0;

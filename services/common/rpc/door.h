@@ -30,7 +30,7 @@ class Door {
     std::uint64_t most_bytes = std::uint64_t{64} << 10;  ///< that one has sent
     std::uint64_t most_bytes_together = std::uint64_t{8} << 20;
 
-    /// What each has before the next may take its place: members name their job within.
+    /// Time that each has before the next may take its place: members name their job within it.
     std::chrono::milliseconds least_time{50};
     std::chrono::milliseconds most_time{5'000};
   };

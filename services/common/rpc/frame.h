@@ -100,12 +100,12 @@ class FrameStream {
   /// Breaks the stream; pending and later calls fail.
   virtual void Cancel() = 0;
 
-  /// Whether the stream is known to be broken. Server: also by the client's Cancel or the loss of
-  /// the connection, for the thread that reads, while it does something else. Client: by Cancel.
+  /// Returns whether the stream is known to be broken. Server: also by the client's Cancel or a
+  /// lost connection, for the thread that reads, while it does something else. Client: by Cancel.
   [[nodiscard]] virtual bool Cancelled() = 0;
 };
 
-/// How soon a silent connection is given up; the default suits peers that may be busy.
+/// Timeouts by which a silent connection is given up; the default suits peers that may be busy.
 struct Liveness {
   std::chrono::milliseconds connect{20'000};    ///< to make the connection
   std::chrono::milliseconds ask_after{20'000};  ///< without a word from the peer: ask

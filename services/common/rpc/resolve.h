@@ -10,8 +10,8 @@ namespace adamant::rpc {
 /// sorted. A name that cannot be resolved now stands for itself. Waits for the resolver.
 std::vector<std::string> Resolve(const std::string& names);
 
-/// Where to listen for processes of this machine alone, at any port: "127.0.0.1:0", or "[::1]:0"
-/// where it has no IPv4.
+/// Returns the address to listen on for processes of this machine alone, at any port:
+/// "127.0.0.1:0", or "[::1]:0" where it has no IPv4.
 std::string AnyLoopbackPort();
 
 /// host:port, with brackets around a host that is an IPv6 address without them, as Kubernetes tells

@@ -24,10 +24,10 @@ struct ServerOptions {
   /// servers of short messages.
   std::uint64_t max_memory_bytes = 0;
 
-  /// Whether this is the server's job (OpenFrameStream). Set: calls that name another end before
-  /// anything is read of them, and so do those that name none, unless their method has a JobOf.
-  /// Others are held to StreamGuard's limits until they have said hello, and connections to Door's
-  /// until one of their calls has named the job. Called on any thread.
+  /// Returns whether `job` is the server's own (OpenFrameStream). Set: calls that name another end
+  /// before anything is read of them, and so do those that name none, unless their method has a
+  /// JobOf. Others are held to StreamGuard's limits until they have said hello, and connections to
+  /// Door's until one of their calls has named the job. Called on any thread.
   std::function<bool(std::string_view job)> is_own_job = {};
 
   /// Connections are held to Door's limits until Server::Admit: for services that ask for the job
@@ -46,7 +46,7 @@ struct FrameMethod {
   JobOf job_of = nullptr;  ///< of the first frame's header; null: no stream without a job
 };
 
-/// Whether the caller has gone.
+/// Function that returns whether the caller has gone.
 using Cancelled = std::function<bool()>;
 
 /// A method of one request and one reply to serve.

@@ -12,8 +12,8 @@
 
 namespace adamant::rpc {
 
-/// What a transport sends before a frame's payload: 'A' 'D' 'M', format version 1, the length of
-/// the header (32 bits, little-endian), the header.
+/// Returns what a transport sends before a frame's payload: 'A' 'D' 'M', format version 1, the
+/// length of the header (32 bits, little-endian), the header.
 std::string EncodeFront(std::string_view header);
 
 /// Takes a received message apart; `pieces` are its bytes in order, cut anywhere, and `owner` keeps

@@ -38,7 +38,7 @@ class Member final : public ControllerLink {
   /// RequestStop was called.
   struct StopRequested {};
 
-  /// Why the process should stop: OK after Stop, else what failed.
+  /// Reason why the process should stop: OK after Stop, else what failed.
   struct End {
     absl::Status status;
   };

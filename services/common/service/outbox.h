@@ -31,7 +31,7 @@ class Outbox {
   /// No message waits to be followed by another: Take returns what is left, then nothing.
   void Close();
 
-  /// Whether Close was called and everything was taken.
+  /// Returns whether Close was called and everything was taken.
   [[nodiscard]] bool finished() const;
 
  private:

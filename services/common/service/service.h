@@ -43,11 +43,11 @@ class ControllerLink {
   /// As a fatal Fail, but training diverged: whether the job fails with it, the controller decides.
   virtual void FailDiverged(const absl::Status& reason) = 0;
 
-  /// Whether the process is to end: a Start that takes long returns Cancelled then.
+  /// Returns whether the process is to end: a Start that takes long returns Cancelled then.
   [[nodiscard]] virtual bool stopping() const = 0;
 };
 
-/// What the flags of a service say.
+/// Values of the flags of a service.
 struct ServiceFlags {
   std::string controller;          ///< where it may be: see rpc::Resolve
   std::string job;                 ///< which of the controller's jobs; empty: its only one
@@ -62,7 +62,7 @@ struct ServiceFlags {
   std::string metrics_listen;      ///< host:port of /metrics; port 0: the kernel chooses
 };
 
-/// What a service answers to, beside the health service.
+/// Methods that a service answers, beside those of the health service.
 struct Endpoints {
   std::vector<rpc::FrameMethod> frame_methods = {};
   std::vector<rpc::UnaryMethod> unary_methods = {};
@@ -105,8 +105,8 @@ class Service {
   /// This process is asked to end while the job goes on: begin to hand over what only it has.
   virtual void BeginDrain() {}
 
-  /// Whether there is nothing more to hand over. Asked after BeginDrain, until it says yes or a few
-  /// seconds have passed.
+  /// Returns whether there is nothing more to hand over. Asked after BeginDrain, until it returns
+  /// true or a few seconds have passed.
   [[nodiscard]] virtual bool Drained() { return true; }
 
   /// Reports progress, once a second after Start.
@@ -118,7 +118,7 @@ class Service {
   virtual void Stop() = 0;
 };
 
-/// What a service is made from; all of it outlives the service.
+/// Parts that a service is made from; all of them outlive the service.
 struct ServiceContext {
   const ServiceFlags& flags;
   ControllerLink& controller;

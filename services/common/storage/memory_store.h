@@ -27,12 +27,12 @@ class MemoryStore final : public KvStore {
                     const std::function<bool(std::string_view key, std::string_view value)>& visit)
       const override;
 
-  /// What a new process finds after this one was killed: of the lazy writes not yet durable only
-  /// the first `survivors` calls, which a loss of power may still take, as it may logged ones.
+  /// Leaves what a new process finds after this one was killed: of the lazy writes not yet durable
+  /// only the first `survivors` calls, which a loss of power may still take, as it may logged ones.
   void Crash(std::size_t survivors = 0);
 
-  /// What a new process finds after a loss of power: of the lazy and of the logged writes not yet
-  /// durable only the first `survivors` calls each.
+  /// Leaves what a new process finds after a loss of power: of the lazy and of the logged writes
+  /// not yet durable only the first `survivors` calls each.
   void LosePower(std::size_t survivors = 0);
 
   /// While full, all but lazy writes fail with ResourceExhausted and change nothing.

@@ -12,7 +12,7 @@
 
 namespace adamant {
 
-/// How a parameter starts. Values are drawn per shard from (seed, tensor, shard index), so any
+/// Initial values of a parameter. They are drawn per shard from (seed, tensor, shard index), so any
 /// server can make any shard.
 enum class Initialisation {
   kZero,    ///< all 0 (biases)
@@ -43,9 +43,9 @@ struct Shard {
   [[nodiscard]] std::uint64_t size() const { return end - begin; }
 };
 
-/// How a model's parameters are cut into shards of at most 1 MB and hashed into buckets. The same
-/// on every process of a job, because it depends on the model alone. Threads: immutable after
-/// construction.
+/// Division of a model's parameters into shards of at most 1 MB, which are hashed into buckets. The
+/// same on every process of a job, because it depends on the model and the number of buckets alone.
+/// Threads: immutable after construction.
 class ShardLayout {
  public:
   static constexpr std::uint64_t kShardBytes = std::uint64_t{1} << 20;
@@ -62,7 +62,7 @@ class ShardLayout {
   /// The shards of one tensor, in order.
   [[nodiscard]] std::span<const Shard> ShardsOf(std::uint32_t tensor) const;
 
-  /// Where a tensor starts when all are laid end to end, in elements.
+  /// Returns where a tensor starts when all are laid end to end, in elements.
   [[nodiscard]] std::uint64_t OffsetOf(std::uint32_t tensor) const { return offsets_[tensor]; }
 
  private:

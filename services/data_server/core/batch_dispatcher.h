@@ -30,7 +30,7 @@ class BatchDispatcher {
  public:
   using TimePoint = Clock::TimePoint;
 
-  /// What is to be sent is appended to `out`. `parts` and `out` must outlive this.
+  /// Creates a dispatcher that appends what it sends to `out`. `parts` and `out` must outlive it.
   BatchDispatcher(const BatchDispatcherOptions& options,
                   PartTable& parts,
                   std::vector<Output>& out);
@@ -51,7 +51,7 @@ class BatchDispatcher {
   /// The batches of workers that have been silent for the lease time come back.
   void Expire(TimePoint now);
 
-  /// When Expire has something to do, if nothing is heard until then.
+  /// Returns when Expire has something to do, if nothing is heard until then.
   [[nodiscard]] std::optional<TimePoint> NextExpiry() const { return workers_.NextExpiry(); }
 
   // --- Batches

@@ -7,7 +7,7 @@
 
 namespace adamant::data_server {
 
-/// Which batches are still to be dispatched: those that came back first, in the order in which they
+/// Batches that are still to be dispatched: first those that came back, in the order in which they
 /// came, then the new ones by index. A batch that is done is never dispatched.
 /// Threads: one thread at a time.
 class BatchQueue {
@@ -31,10 +31,10 @@ class BatchQueue {
   /// Marks a batch as done; false if it was before.
   bool MarkDone(std::uint32_t batch);
 
-  /// Whether Next would find a batch that came back.
+  /// Returns whether Next would find a batch that came back.
   [[nodiscard]] bool HasReturned();
 
-  /// Whether Next would find a batch.
+  /// Returns whether Next would find a batch.
   [[nodiscard]] bool HasNext();
 
   /// Appends up to `count` of the batches that Next would find, in order.
@@ -42,7 +42,7 @@ class BatchQueue {
 
   [[nodiscard]] const std::vector<bool>& done() const { return done_; }
 
-  /// How many batches are out: taken, and neither back nor done.
+  /// Returns how many batches are out: taken, and neither back nor done.
   [[nodiscard]] std::size_t out() const { return out_; }
 
  private:

@@ -65,7 +65,7 @@ class BatchScheduler {
   /// Handles one input; returns what is to be sent, in order. `now` never falls.
   std::vector<Output> Handle(const Input& input, Clock::TimePoint now);
 
-  /// When a Tick is due; nothing if only other inputs can change anything.
+  /// Returns when a Tick is due; nullopt if only other inputs can change anything.
   [[nodiscard]] std::optional<Clock::TimePoint> NextWake() const;
 
   /// The batches that will be dispatched next, at most `count`, so that they can be prepared.

@@ -31,8 +31,8 @@ class Evaluation {
   /// A lease was given for a batch: only results under such leases count.
   void Dispatched(std::uint64_t lease, std::uint32_t batch) { leases_.emplace(lease, batch); }
 
-  /// Whether the result counts; it does if its batch was dispatched under its lease and is not
-  /// evaluated.
+  /// Takes the result if its batch was dispatched under its lease and is not evaluated yet; returns
+  /// whether it did, that is, whether the result counts.
   bool Count(const LeaseResult& result);
 
   /// Every example is evaluated.

@@ -20,8 +20,8 @@ struct UnattendedEpoch {
   bool operator==(const UnattendedEpoch&) const = default;
 };
 
-/// What is known of one part of the training data: the value of its record on the parameter
-/// servers. Nothing else about an epoch is kept anywhere.
+/// Known state of one part of the training data: the value of its record on the parameter servers.
+/// Nothing else about an epoch is kept anywhere.
 struct Ledger {
   DataEpoch epoch = 0;                 ///< 0: none was opened yet
   bool closed = true;                  ///< the epoch takes no more acknowledgements

@@ -11,9 +11,9 @@
 
 namespace adamant::data_server {
 
-/// What the scheduler of work is told and what it says: proto/adamant/v1/data_server.proto, the
-/// part of control.proto that concerns the data tier, and the traffic with the record store, as
-/// plain values.
+/// Inputs and outputs of the scheduler of work: proto/adamant/v1/data_server.proto, the part of
+/// control.proto that concerns the data tier, and the traffic with the record store, as plain
+/// values.
 
 using protocol::BatchId;
 using protocol::CloseEpoch;

@@ -12,7 +12,7 @@ namespace adamant::data_server {
 /// Source: Fisher and Yates, in Durstenfeld's form.
 std::vector<std::uint32_t> EpochOrder(std::uint64_t seed, DataEpoch epoch, std::uint32_t examples);
 
-/// How an epoch's order is cut: example i of the order belongs to part i mod parts; within a part,
+/// Division of an epoch's order: example i of the order belongs to part i mod parts; within a part,
 /// batch k is the k-th run of batch_size examples (the last one may be shorter).
 /// Threads: any.
 class PartLayout {

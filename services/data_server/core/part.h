@@ -49,7 +49,7 @@ class Part {
   /// The write under way failed: the part is not ready until ResolveConflict or Load.
   void Conflict() { ready_ = false; }
 
-  /// Whether ResolveConflict is due.
+  /// Returns true if ResolveConflict is due.
   [[nodiscard]] bool in_conflict() const { return !ready_ && under_way_.has_value(); }
 
   /// The record is loaded and ours, as far as we know.
@@ -73,13 +73,13 @@ class Part {
   /// A controller knows of the epochs before this one.
   void Confirm(DataEpoch epoch);
 
-  /// What to tell the controller, once after each Close that it asked for, when the closed ledger
-  /// is stored.
+  /// Returns what to tell the controller, once after each Close that it asked for, when the closed
+  /// ledger is stored.
   std::optional<PartClosed> TakeClosed();
 
   // --- Batches
 
-  /// What can be dispatched; null while nothing may be.
+  /// Returns what can be dispatched; null while nothing may be.
   BatchQueue* queue() { return ready_ && !ledger_.closed ? &queue_ : nullptr; }
   [[nodiscard]] const BatchQueue* queue() const {
     return ready_ && !ledger_.closed ? &queue_ : nullptr;

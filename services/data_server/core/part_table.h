@@ -30,7 +30,7 @@ class PartTable {
  public:
   using TimePoint = Clock::TimePoint;
 
-  /// What is to be sent is appended to `out`. `layout` and `out` must outlive this.
+  /// All that is to be sent is appended to `out`. `layout` and `out` must outlive this.
   PartTable(const PartLayout& layout, const PartTableOptions& options, std::vector<Output>& out);
 
   [[nodiscard]] const PartLayout& layout() const { return layout_; }
@@ -62,7 +62,7 @@ class PartTable {
   /// By part.
   [[nodiscard]] const std::map<std::uint32_t, Part>& owned() const { return owned_; }
 
-  /// What the record of another server's part last said, without the bitmap.
+  /// Returns what the record of another server's part last said, without the bitmap.
   [[nodiscard]] const Ledger& foreign(std::uint32_t part) const { return foreign_[part]; }
 
   // --- Records
@@ -86,7 +86,7 @@ class PartTable {
   /// Sends the reads that are due.
   void ReadDue(TimePoint now);
 
-  /// When ReadDue has something to do.
+  /// Returns when ReadDue has something to do.
   [[nodiscard]] std::optional<TimePoint> NextWake() const { return requests_.NextWake(); }
 
   // --- Batches
@@ -100,7 +100,7 @@ class PartTable {
   /// part they are of.
   std::optional<Choice> Next();
 
-  /// Whether Next would find a batch, or may when a part's record has been read.
+  /// Returns true if Next would find a batch, or may when a part's record has been read.
   [[nodiscard]] bool MayHaveNext();
 
   // --- Sums over all parts
@@ -108,7 +108,7 @@ class PartTable {
   /// Counted in all epochs, as known here.
   [[nodiscard]] std::uint64_t JobExamples() const;
 
-  /// Where the middle of a batch that was just taken will be, if all that are out before it
+  /// Returns where the middle of a batch that was just taken will be, if all that are out before it
   /// arrive: schedules then do not lag behind by what is under way, and the first batch is not at
   /// 0. In examples from JobExamples on.
   [[nodiscard]] std::uint64_t AheadExamples(const BatchId& dispatched) const;

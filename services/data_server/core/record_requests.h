@@ -42,10 +42,10 @@ class RecordRequests {
   void StartPolling(TimePoint now) { poll_at_ = now; }
   void StopPolling() { poll_at_.reset(); }
 
-  /// Whether they are to be read now; if so, not again before the interval is over.
+  /// Returns true if they are to be read now; if so, not again before the interval is over.
   bool TakePoll(TimePoint now);
 
-  /// When ReadDue or TakePoll has something to do.
+  /// Returns when ReadDue or TakePoll has something to do.
   [[nodiscard]] std::optional<TimePoint> NextWake() const;
 
  private:

@@ -55,7 +55,7 @@ class WorkerTable {
   /// Takes a place of the worker's window; returns the lease's id.
   std::uint64_t Grant(Worker& worker, BatchId batch);
 
-  /// Whether the worker can be dispatched a batch now.
+  /// Returns true if the worker can be dispatched a batch now.
   [[nodiscard]] bool CanTake(const Worker& worker, Clock::TimePoint now) const;
 
   /// Gives the place of a lease back. The lease, or nothing if the worker does not hold exactly it.
@@ -78,7 +78,7 @@ class WorkerTable {
     }
   }
 
-  /// When Expire has something to do, if nothing is heard until then.
+  /// Returns when Expire has something to do, if nothing is heard until then.
   [[nodiscard]] std::optional<Clock::TimePoint> NextExpiry() const;
 
  private:

@@ -35,10 +35,10 @@ class BatchPipeline {
   BatchPipeline(const BatchPipeline&) = delete;
   BatchPipeline& operator=(const BatchPipeline&) = delete;
 
-  /// How many batches it can hold ready.
+  /// Returns the number of batches that it can hold ready.
   [[nodiscard]] std::size_t depth() const { return depth_; }
 
-  /// Whether it has little left to do or to give, so that Expect should be called.
+  /// Returns true if it has little left to do or to give, so that Expect should be called.
   [[nodiscard]] bool Hungry() const;
 
   /// The batches that will be taken next, in order. Prepared batches of earlier epochs are dropped.

@@ -4,7 +4,7 @@
 
 namespace adamant::data_server {
 
-/// What a data server counts. Names and meanings: docs/metrics.md. Threads: any.
+/// Metrics of a data server. Names and meanings: docs/metrics.md. Threads: any.
 struct DataMetrics {
   explicit DataMetrics(metrics::Registry& registry);
 

@@ -12,7 +12,7 @@
 
 namespace adamant::data_server {
 
-/// What the net expects of the data.
+/// Shape that the net expects of the data.
 struct DataShape {
   ImageShape image;
   std::uint32_t classes = 0;

@@ -16,13 +16,13 @@ class DataSource;
 
 namespace adamant::data_server {
 
-/// Where this process finds the data.
+/// Folders in which this process finds the data.
 struct DataPlaces {
   std::filesystem::path data_root;  ///< relative paths start there; claims are in folders of it
   std::filesystem::path fetched;    ///< what was downloaded is there
 };
 
-/// Where the files of `source` are, which is not the generator; fetches those that are elsewhere.
+/// Finds the files of `source`, which is not the generator; fetches those that are elsewhere.
 /// `set`: "train" or "validation", the folder of its claim. A path on a claim must lead to
 /// something on the claim, by symbolic links too.
 /// Errors: InvalidArgument, beginning with the field, for files that are not there; those of

@@ -22,13 +22,13 @@ namespace adamant::v1 {}  // namespace adamant::v1
 
 namespace adamant::data_server {
 
-/// Where each bucket's primary is: the addresses of the parameter servers by bucket, "" where there
-/// is none.
+/// Addresses of the buckets' primaries among the parameter servers, by bucket; "" where there is
+/// none.
 using BucketAddresses = std::vector<std::string>;
 BucketAddresses BucketAddressesOf(const protocol::Membership& view);
 
-/// What to do with a request's answer, and with an error that trying again would not cure. Called
-/// on threads of the client.
+/// Handlers of a request's answer, and of an error that trying again would not cure. Called on
+/// threads of the client.
 struct RecordHandlers {
   std::function<void(Input answer)> on_answer;
   std::function<void(const absl::Status&)> on_failure;

@@ -21,7 +21,7 @@
 
 namespace adamant::data_server {
 
-/// Where the loop's messages to the controller go. Called on the loop's thread; must not block.
+/// Handlers of the loop's messages to the controller. Called on the loop's thread; must not block.
 struct ControllerHandlers {
   std::function<void(const v1::MemberMessage&)> send;
   std::function<void(const absl::Status&)> fail;

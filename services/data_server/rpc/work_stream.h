@@ -15,7 +15,7 @@
 
 namespace adamant::data_server {
 
-/// What every worker is told in the answer to its Hello, by channel.
+/// Mean and deviation by channel, which every worker is told in the answer to its Hello.
 struct Normalisation {
   std::vector<float> mean;
   std::vector<float> deviation;

@@ -17,7 +17,7 @@ using protocol::StoredBucket;
 using protocol::StoredBuckets;
 using protocol::TakeSnapshot;
 
-/// What a server tells the controller of a bucket: it serves it under this configuration, or
+/// Report to the controller about a bucket: the server serves it under this configuration, or
 /// cannot.
 struct BucketReport {
   BucketId bucket = 0;
@@ -32,8 +32,8 @@ struct BucketReport {
 /// Returns what the controller is told of these buckets.
 protocol::BucketsReady ReadyOf(const std::vector<BucketReport>& reports);
 
-/// What a server asks of whoever drives it. Called on any thread and under the server's lock: an
-/// implementation only queues, and does not call the server.
+/// Interface for what a server asks of whoever drives it. Called on any thread and under the
+/// server's lock: an implementation only queues, and does not call the server.
 class Driver {
  public:
   virtual ~Driver() = default;

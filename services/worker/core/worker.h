@@ -39,7 +39,7 @@ class Worker {
   Synchroniser& synchroniser() { return synchroniser_; }
   [[nodiscard]] const Synchroniser& synchroniser() const { return synchroniser_; }
 
-  /// Where buckets and parts live from now on, and how many workers run.
+  /// Notes where buckets and parts live from now on, and how many workers run.
   void OnMap(const ClusterMap& map);
 
   /// Everything of epochs up to this one is to be pushed or dropped; Synchroniser::TakeFlushed says

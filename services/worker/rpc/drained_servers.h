@@ -8,7 +8,7 @@
 
 namespace adamant::worker {
 
-/// Which data servers have nothing left to dispatch for now, and hence Intake::drained.
+/// Data servers that have nothing left to dispatch for now, and hence Intake::drained.
 /// Threads: any.
 class DrainedServers {
  public:

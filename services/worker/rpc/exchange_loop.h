@@ -54,7 +54,7 @@ class ExchangeLoop {
   void OnPause(std::uint64_t checkpoint);
   void OnRelease(std::uint64_t checkpoint);
 
-  /// Whether the control stream is up, which the data servers are told.
+  /// Notes whether the control stream is up, which the data servers are told.
   void SetControllerHeard(bool heard) { controller_heard_.store(heard); }
 
   /// Stops the training threads and hands over what they did; returns when that is acknowledged, or

@@ -12,7 +12,7 @@
 
 namespace adamant::worker {
 
-/// What a loop is to do next, from any thread.
+/// Tasks that a loop is to do next, from any thread.
 /// Threads: Post and Wake from any, Wake without a lock; the others on the loop's.
 class Inbox {
  public:

@@ -27,7 +27,7 @@ struct LinkOptions {
   std::uint64_t seed = 0;               ///< of the waits between connections
 };
 
-/// What happens on a link; called on its reading thread.
+/// Handlers of what happens on a link; called on its reading thread.
 struct LinkHandlers {
   /// The answer to the hello. An error ends the stream, and the link tries again.
   std::function<absl::Status(const rpc::IncomingFrame&)> on_hello;
@@ -50,7 +50,7 @@ class Link {
   /// Queues a frame; dropped while not connected, and when the stream breaks before it is sent.
   void Send(rpc::OutgoingFrame frame);
 
-  /// Whether everything queued has been taken by the transport.
+  /// Returns whether everything queued has been taken by the transport.
   [[nodiscard]] bool Idle();
 
   /// Ends the stream and keeps it ended; calls no handler after on_change(false).

@@ -15,7 +15,7 @@ class Heartbeat;
 
 namespace adamant::worker {
 
-/// What a worker's heartbeats say: how far its threads are, and what the exchange loop has
+/// Content of a worker's heartbeats: how far its threads are, and what the exchange loop has
 /// published. Threads: any.
 class ProgressReport {
  public:

@@ -9,7 +9,7 @@
 
 namespace adamant::worker {
 
-/// When requests were sent whose replies have not come.
+/// Times at which requests were sent whose replies have not come.
 /// Threads: one at a time.
 class RequestTimes {
  public:

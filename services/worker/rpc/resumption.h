@@ -6,8 +6,8 @@
 
 namespace adamant::worker {
 
-/// When updates were first acknowledged after a connection to a parameter server was lost, or who
-/// holds what had changed: the end of what a fault of theirs has cost this worker.
+/// Time at which updates were first acknowledged after a connection to a parameter server was lost,
+/// or who holds what had changed: the end of what a fault of theirs has cost this worker.
 /// Threads: one.
 class Resumption {
  public:

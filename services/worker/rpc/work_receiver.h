@@ -17,7 +17,7 @@ class Batch;
 
 namespace adamant::worker {
 
-/// What a data server says beside batches. Called on the reading thread.
+/// Handlers of what a data server says beside batches. Called on the reading thread.
 struct WorkHandlers {
   std::function<void(std::vector<Lease>)> on_acknowledged;
   std::function<void(DataEpoch epoch)> on_epoch_closed;

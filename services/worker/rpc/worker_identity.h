@@ -7,7 +7,7 @@
 
 namespace adamant::worker {
 
-/// Who this worker is.
+/// Identity of this worker.
 struct WorkerIdentity {
   JobAttempt job = {};
   std::uint32_t slot = 0;

@@ -16,7 +16,7 @@ class TrainingJob;
 
 namespace adamant::worker {
 
-/// What a job means for a worker.
+/// Meaning of a job for a worker.
 struct WorkerJob {
   model::Graph graph;
   ShardLayout layout;

@@ -17,7 +17,7 @@ namespace adamant::worker {
 /// A worker as a service: the training threads and the exchange loop of one job.
 class WorkerService final : public service::Service {
  public:
-  /// What `context` refers to must outlive this.
+  /// Creates the service; what `context` refers to must outlive it.
   explicit WorkerService(const service::ServiceContext& context);
   ~WorkerService() override;
 

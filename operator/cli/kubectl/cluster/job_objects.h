@@ -22,7 +22,7 @@ absl::StatusOr<Json> ReadJob(const Session& session, const std::string& name);
 /// those of the client.
 absl::StatusOr<Json> ReadAgain(const Session& session, const Json& job);
 
-/// What carries the job's UID: its pods, claims, ShardMaps, in the order of their names.
+/// Reads what carries the job's UID: its pods, claims or ShardMaps, in the order of their names.
 absl::StatusOr<std::vector<Json>> ReadOwned(const Session& session,
                                             const Json& job,
                                             const kube::Resource& resource);
@@ -30,28 +30,28 @@ absl::StatusOr<std::vector<Json>> ReadOwned(const Session& session,
 /// "worker-0", "parameter-server-1"; "export-7" for the pod that writes a model; "" for others.
 std::string SlotOf(const Json& pod);
 
-/// How often its slot has been started, this time included; 0 for a pod that is no process.
+/// Returns how often its slot has been started, this time included; 0 for a pod that is no process.
 std::int64_t GenerationOf(const Json& pod);
 
 /// "Running", "Pending", "OOMKilled", "SchedulingGated", "ImagePullBackOff", "Exited 1",
 /// "Terminating", …
 std::string StateOf(const Json& pod);
 
-/// Whether none of its containers will run again.
+/// Returns true if none of its containers will run again.
 bool HasEnded(const Json& pod);
 
-/// Whether an event is about the job, or about one of its pods and claims, those that are gone
-/// included: these are known by their names.
+/// Returns true if an event is about the job, or about one of its pods and claims, those that are
+/// gone included: these are known by their names.
 bool IsEventOf(const Json& event, const Json& job);
 
-/// Whether the event has this reason: "EpochOpened", also as operators up to 0.1 spelt it:
+/// Returns true if the event has this reason: "EpochOpened", also as operators up to 0.1 spelt it:
 /// "epoch_opened".
 bool HasReason(const Json& event, std::string_view reason);
 
-/// When it happened last, as the API writes times.
+/// Returns when it happened last, as the API writes times.
 std::string TimeOf(const Json& event);
 
-/// How often it happened.
+/// Returns how often it happened.
 std::int64_t CountOf(const Json& event);
 
 /// The events of a job, oldest first. `version`: from where to watch for more.
@@ -71,10 +71,10 @@ bool IsOver(std::string_view phase);
 /// null: it may not be read. Errors: those of the client.
 absl::StatusOr<Json> ReadLease(const Session& session);
 
-/// Why nobody leads, by what ReadLease returned. Empty: somebody does, or it is not known.
+/// Tells why nobody leads, by what ReadLease returned. Empty: somebody does, or it is not known.
 std::string LeaseTrouble(const Json& lease, std::chrono::system_clock::time_point now);
 
-/// Why what the job's status says may be old: nobody holds `lease` (null: not known), or its
+/// Tells why what the job's status says may be old: nobody holds `lease` (null: not known), or its
 /// operator has not reported for long. Empty: it is as it should be, or the job has ended or is
 /// suspended.
 std::string LeaderTrouble(const Json& job,

@@ -5,8 +5,8 @@
 
 namespace adamant::kubectl {
 
-/// How often a job's processes were started again in its life, by role and by what had happened to
-/// them: "worker 3 (2 OutOfMemory, 1 Evicted), data-server 1 (1 Failed)"; "" if none was.
+/// Tells how often a job's processes were restarted in its life, by role and by what had happened
+/// to them: "worker 3 (2 OutOfMemory, 1 Evicted), data-server 1 (1 Failed)"; "" if none was.
 std::string RestartsText(const nlohmann::json& job);
 
 }  // namespace adamant::kubectl

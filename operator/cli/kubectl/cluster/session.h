@@ -15,7 +15,7 @@ class App;
 
 namespace adamant::kubectl {
 
-/// Which job of which cluster: the flags that all commands have.
+/// Job and cluster that a command is for: the flags that all commands have.
 struct Target {
   kube::ConfigFlags config;
   std::string ns;   ///< empty: that of the context
@@ -28,7 +28,7 @@ void AddTarget(CLI::App& command, Target& target);
 /// Declares --output, text or json.
 void AddOutput(CLI::App& command, bool& json);
 
-/// What a command works with.
+/// Everything that a command works with.
 struct Session {
   kube::Client client;  ///< its requests end with `cancellation`
   std::string ns;

@@ -11,7 +11,7 @@ namespace adamant::kubectl {
 
 using kube::Json;
 
-/// What `status` shows of a job.
+/// Objects that `status` shows of a job.
 struct JobObjects {
   Json job;
   std::vector<Json> pods;

@@ -15,7 +15,7 @@ namespace adamant::kubectl {
 
 using kube::Json;
 
-/// What is known of a job and its surroundings. Lists that the user may not read are empty, and
+/// All that is known of a job and its surroundings. Lists that the user may not read are empty, and
 /// named in `unseen`.
 struct Observed {
   Json job;
@@ -44,14 +44,14 @@ struct Explanation {
 /// Follows what is observed back to what it comes from. Pure.
 Explanation Explain(const Observed& observed);
 
-/// What keeps a pod from running, or ended it, with its causes; nullopt if it runs as it should.
-/// Adds what to do to `advice`.
+/// Returns what keeps a pod from running, or ended it, with its causes; nullopt if it runs as it
+/// should. Adds what to do to `advice`.
 std::optional<Cause> DiagnosePod(const Json& pod,
                                  const Observed& observed,
                                  std::vector<std::string>& advice);
 
-/// What the API refuses of what the job's operator asks for: as the operator tells it, or, where
-/// pods are missing without a word, the quotas that are used up. Adds what to do to `advice`.
+/// Returns what the API refuses of what the job's operator asks for: as the operator tells it, or,
+/// where pods are missing without a word, the quotas that are used up. Adds what to do to `advice`.
 std::vector<Cause> DiagnoseRefusals(const Observed& observed,
                                     bool pods_are_missing,
                                     std::vector<std::string>& advice);
@@ -75,7 +75,7 @@ class LastLine {
   std::string telling_;
 };
 
-/// Whether a pod ended otherwise than it should.
+/// Returns true if a pod ended otherwise than it should.
 bool HasFailed(const Json& pod);
 
 }  // namespace adamant::kubectl

@@ -14,10 +14,10 @@
 // Fetches the files that an output pod serves, through the API server.
 namespace adamant::kubectl {
 
-/// Where a pod serves: the proxy's path of it, with the key.
+/// Returns where a pod serves: the proxy's path of it, with the key.
 std::string OutputPath(const kube::ObjectKey& pod, const std::string& key);
 
-/// What files there are. Errors: those of the client; Unavailable while the pod does not listen.
+/// Lists the files. Errors: those of the client; Unavailable while the pod does not listen.
 absl::StatusOr<std::vector<OutputFile>> FetchIndex(const Session& session, const std::string& path);
 
 /// Called with the bytes that have come so far.

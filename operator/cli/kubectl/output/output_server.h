@@ -40,7 +40,7 @@ class OutputServer {
   /// than the client waits for an answer.
   void ServeUntilIdle(std::chrono::milliseconds idle) const;
 
-  /// What a request is answered. Public for tests of what it lets pass. Threads: any.
+  /// Answers a request. Public for tests of what it lets pass. Threads: any.
   http::Response Respond(const http::Request& request);
 
  private:

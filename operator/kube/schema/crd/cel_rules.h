@@ -16,14 +16,14 @@ namespace adamant::kube {
 /// there are none.
 nlohmann::ordered_json MessageRules(const google::protobuf::Descriptor& type, bool frozen);
 
-/// Whether what is in the field is kept from changing by rules of its own, which name what changed.
+/// Returns true if rules of its own keep what is in the field from changing, and name what changed.
 bool HasRulesWithin(const google::protobuf::FieldDescriptor& field);
 
 /// The range of a quantity or duration, and the fractional bounds of a real, which the API server's
 /// schema cuts to whole numbers when it compares them with one.
 nlohmann::ordered_json RangeRules(const google::protobuf::FieldDescriptor& field);
 
-/// Whether a field of the message, or of one within it, may change.
+/// Returns true if a field of the message, or of one within it, may change.
 bool MayChange(const google::protobuf::Descriptor& type);
 
 /// The notation of a quantity or duration, as a regular expression for the whole text.

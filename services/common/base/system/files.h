@@ -10,8 +10,8 @@
 
 namespace adamant {
 
-/// Whether to read or write what is no regular file: a user may name a pipe, as the shell's <(...)
-/// does; in a folder of ours one is damage, and who opens it waits for ever.
+/// Treatment of what is no regular file, when a file is read or written: a user may name a pipe, as
+/// the shell's <(...) does; in a folder of ours one is damage, and who opens it waits for ever.
 enum class Pipes : std::uint8_t { kRefused, kRead };
 
 /// Reads a whole file of at most `max_bytes`.
@@ -26,7 +26,7 @@ absl::Status Misplaced(const std::filesystem::path& path,
                        std::filesystem::file_type found,
                        std::filesystem::file_type wanted);
 
-/// Where WriteFileAtomically writes first. A process that is killed meanwhile leaves it behind.
+/// Returns the path WriteFileAtomically writes first. A process killed meanwhile leaves it behind.
 std::filesystem::path TemporaryOf(std::filesystem::path path);
 
 /// Writes `content` beside `path`, syncs it and renames it over `path`: readers see the old file or
@@ -42,31 +42,31 @@ absl::Status WriteFile(const std::filesystem::path& path,
                        std::string_view content,
                        Pipes pipes = Pipes::kRead);
 
-/// Where a link leads, or the links that follow it, if anything is there or not; `path` itself
-/// where it is none.
+/// Returns where a link leads, or the links that follow it, whether anything is there or not;
+/// `path` itself where it is none.
 std::filesystem::path EndOfLinks(std::filesystem::path path);
 
-/// Whether a limit of open files (EMFILE, ENFILE) is what the message of a ResourceExhausted tells
-/// of, rather than a full disk.
+/// Returns whether a limit of open files (EMFILE, ENFILE) is what the message of a
+/// ResourceExhausted tells of, rather than a full disk.
 bool IsOpenFileLimit(std::string_view message);
 
-/// Whether a limit of file sizes (EFBIG) is what the message of a ResourceExhausted tells of,
-/// rather than a full disk.
+/// Returns whether a limit of file sizes (EFBIG) is what the message of a ResourceExhausted tells
+/// of, rather than a full disk.
 bool IsFileSizeLimit(std::string_view message);
 
-/// Whether a file of so many bytes would exceed the limit of file sizes of this process. A write
+/// Returns whether a file of so many bytes would exceed this process's limit of file sizes. A write
 /// past the page cache that crosses a limit which is no multiple of a block fails with EINVAL.
 bool ExceedsFileSizeLimit(std::uint64_t bytes);
 
-/// What to add to a message of ENOSPC about `path`, which may not be there: " (…)" where its file
-/// system has room, and no inodes (df -i); else "". SystemError does so itself.
+/// Returns what to add to a message of ENOSPC about `path`, which may not be there: " (…)" where
+/// its file system has room, and no inodes (df -i); else "". SystemError does so itself.
 std::string InodeHint(const std::filesystem::path& path);
 
-/// What a person can do, where a message tells of a full disk or of a limit of files or their
-/// sizes: "make room on that disk"; "" for all others.
+/// Returns what a person can do, where a message tells of a full disk or of a limit of files or
+/// their sizes: "make room on that disk"; "" for all others.
 std::string WhatMakesRoom(std::string_view message);
 
-/// What is said of a ResourceExhausted: "disk full: …", or what is true of a limit of files.
+/// Returns the text for a ResourceExhausted: "disk full: …", or what is true of a limit of files.
 std::string DescribeFull(const absl::Status& full);
 
 /// The status for a failed system call: what was done, to which path, and the system's reason for

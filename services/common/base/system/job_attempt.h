@@ -15,9 +15,9 @@ struct JobAttempt {
 /// The attempt that a message names; programs from before there were attempts say 0.
 inline std::uint64_t AttemptOf(std::uint64_t said) { return said == 0 ? 1 : said; }
 
-/// Why a server of one job and attempt refuses the client of another; "" if they are the same. Does
-/// not tell who asks which job the server is of: that is all that a stranger would need to be let
-/// in.
+/// Returns why a server of one job and attempt refuses the client of another; "" if they are the
+/// same. Does not tell who asks which job the server is of: that is all that a stranger would need
+/// to be let in.
 inline std::string WhyRefused(const JobAttempt& server, const JobAttempt& client) {
   if (client.job_uid != server.job_uid) {
     return "this server is not of the client's job, " + std::to_string(client.job_uid);

@@ -6,7 +6,7 @@
 
 namespace adamant {
 
-/// How many CPUs the calling thread may run on; at least 1.
+/// Returns the number of CPUs that the calling thread may run on; at least 1.
 std::size_t UsableCpus();
 
 /// From now on the calling thread runs on one CPU only: the index-th of those that it may run on,

@@ -18,7 +18,7 @@ struct Position {
   int column = 0;
 };
 
-/// Where the manifest gives each field, by field path. What is absent was not given.
+/// Positions of the fields in the manifest, by field path. What is absent was not given.
 using Locations = std::map<std::string, Position, std::less<>>;
 
 /// The place of a field, or of the nearest field around it that the manifest gives.
@@ -33,12 +33,12 @@ class Problems {
 
   [[nodiscard]] bool empty() const { return list_.empty(); }
 
-  /// Whether a problem names exactly this field.
+  /// Returns whether a problem names exactly this field.
   [[nodiscard]] bool Names(std::string_view field_path) const {
     return paths_.contains(field_path);
   }
 
-  /// Whether a problem names this field or one inside it.
+  /// Returns whether a problem names this field or one inside it.
   [[nodiscard]] bool Within(std::string_view field_path) const;
 
   /// Hands the problems out, by line and column.

@@ -34,10 +34,10 @@ std::string ElementPath(std::string_view list, std::size_t index);
 /// The rules of a field; all empty if it has none.
 const v1::FieldRules& RulesOf(const google::protobuf::FieldDescriptor& field);
 
-/// Whether the manifest must give a member of the oneof.
+/// Returns whether the manifest must give a member of the oneof.
 bool IsRequired(const google::protobuf::OneofDescriptor& oneof);
 
-/// How the manifest writes an enum value: "MaxPool" for KIND_MAX_POOL of Kind.
+/// Returns an enum value as the manifest writes it: "MaxPool" for KIND_MAX_POOL of Kind.
 std::string EnumText(const google::protobuf::EnumValueDescriptor& value);
 
 /// The values a manifest may write (the unspecified one is none of them).
@@ -45,13 +45,13 @@ std::vector<const google::protobuf::EnumValueDescriptor*> EnumValues(
     const google::protobuf::EnumDescriptor& type);
 std::vector<std::string> EnumTexts(const google::protobuf::EnumDescriptor& type);
 
-/// Whether the field holds whatever a manifest gives (google.protobuf.Struct).
+/// Returns whether the field holds whatever a manifest gives (google.protobuf.Struct).
 bool IsOpen(const google::protobuf::FieldDescriptor& field);
 
-/// Whether the field is a message of the schema, or a list of them.
+/// Returns whether the field is a message of the schema, or a list of them.
 bool IsMessage(const google::protobuf::FieldDescriptor& field);
 
-/// What a manifest writes as one value.
+/// Type of what a manifest writes as one value.
 enum class ScalarType { kBool, kInteger, kReal, kBytes, kDuration, kText, kEnum };
 
 /// The type of a field, or of the elements of a list; nullopt for messages.
@@ -71,7 +71,7 @@ inline constexpr std::size_t kLongestNotation = 64;
 /// Reads the notation of `type`, which is none of text and enum.
 std::optional<Scalar> ParseScalar(ScalarType type, std::string_view text);
 
-/// Whether a value lies in the range of the rules. Texts, bools and enums always do.
+/// Returns whether a value lies in the range of the rules. Texts, bools and enums always do.
 bool InRange(const v1::FieldRules& rules, ScalarType type, const Scalar& value);
 
 /// "1 to 1024", "above 0, at most 1"; "" if there is no range.
@@ -86,12 +86,12 @@ struct Condition {
 /// The `when` rule of a field; nullopt if it has none.
 std::optional<Condition> ConditionOf(const google::protobuf::FieldDescriptor& field);
 
-/// Whether a field's `when` rule holds (it does if there is none); nullopt while the field that it
-/// looks at is not set.
+/// Returns whether a field's `when` rule holds (it does if there is none); nullopt while the field
+/// that it looks at is not set.
 std::optional<bool> Applies(const google::protobuf::Message& message,
                             const google::protobuf::FieldDescriptor& field);
 
-/// Whether the message has the field: it is set, or not empty.
+/// Returns whether the message has the field: it is set, or not empty.
 bool IsSet(const google::protobuf::Message& message,
            const google::protobuf::FieldDescriptor& field);
 

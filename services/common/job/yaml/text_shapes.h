@@ -9,7 +9,7 @@ enum TextFormat : int;
 
 namespace adamant::job {
 
-/// What a text of one format looks like.
+/// Shape of the texts of one format.
 struct TextShape {
   std::string_view pattern;  ///< of the whole text, in RE2's syntax; "": any text
   std::size_t shortest;      ///< bytes
@@ -23,7 +23,7 @@ const TextShape& ShapeOf(v1::TextFormat format);
 /// annotations, as Kubernetes has them.
 const TextShape& KeyShapeOf(v1::TextFormat values);
 
-/// Whether `text` has the shape.
+/// Returns whether `text` has the shape.
 bool Matches(const TextShape& shape, std::string_view text);
 
 }  // namespace adamant::job

@@ -11,12 +11,12 @@ namespace adamant::kernels::internal {
 /// takes.
 std::optional<double> EstimateCost(const Spec& spec);
 
-/// Whether a convolution with the channels last is better done by our own kernel than by oneDNN:
-/// few examples, whose channels leave many lanes of oneDNN's vectors empty.
+/// Returns whether a convolution with the channels last is better done by our own kernel than by
+/// oneDNN: with few examples, whose channels leave many lanes of oneDNN's vectors empty.
 bool OwnChannelsLastIsBest(const Spec& spec);
 
-/// Whether a pool is better done by our own kernel than by oneDNN: always with the batch innermost;
-/// with the channels last for few examples.
+/// Returns whether a pool is better done by our own kernel than by oneDNN: always with the batch
+/// innermost; with the channels last for few examples.
 bool OwnPoolIsBest(const Spec& spec);
 
 }  // namespace adamant::kernels::internal

@@ -9,7 +9,7 @@ namespace adamant::kernels::internal {
 /// The most inputs of a max pool's window in training: a byte says which of them is the largest.
 inline constexpr std::int64_t kLargestMaxPool = 255;
 
-/// Whether MakePool has a kernel for the window.
+/// Returns whether MakePool has a kernel for the window.
 bool ServesPool(const Spec& spec);
 
 /// A max or average pool with any stride and padding, on maps with the batch innermost (batches are

@@ -10,7 +10,7 @@ namespace adamant::kernels {
 /// the compiler.
 enum class SimdIsa : std::uint8_t { kAvx512, kAvx2, kSse4, kNeon, kPlain };
 
-/// Whether it is built, and this machine has it and may use it; always so of the plain one.
+/// Returns whether `isa` is built, and this machine has and may use it; always so of the plain one.
 bool IsSupported(SimdIsa isa);
 
 /// Kernels that are made from now on use none that is better than `best`.

@@ -13,7 +13,7 @@
 // For the *_onednn.cc files and kernel_bench alone: no other header or source may include it.
 namespace adamant::kernels::internal {
 
-/// What the kernels of one thread share: engine, stream, and scratch memory, of which each
+/// State that the kernels of one thread share: engine, stream, and scratch memory, of which each
 /// primitive needs some while it runs.
 class OneDnn {
  public:
@@ -45,8 +45,8 @@ void PrepareProducts();
 /// Attributes of every primitive: scratch memory comes from us.
 dnnl::primitive_attr UserScratch();
 
-/// Whether the implementation behind a description is oneDNN's reference, hundreds of times slower
-/// than the others.
+/// Returns whether the implementation behind a description is oneDNN's reference, hundreds of times
+/// slower than the others.
 template <class PrimitiveDesc>
 bool IsSlow(const PrimitiveDesc& desc) {
   return std::string_view(desc.impl_info_str()).starts_with("ref");

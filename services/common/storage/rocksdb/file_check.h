@@ -11,7 +11,7 @@ class Env;
 
 namespace adamant::storage {
 
-/// How its messages end; a store without which its owner cannot go on has other advice.
+/// End of messages about damage; a store without which its owner cannot go on has other advice.
 inline constexpr std::string_view kDamageAdvice =
     "; nothing of this store is used, as what was written last may be missing. Check the disk; "
     "restore the folder, or remove it to begin without what it held";

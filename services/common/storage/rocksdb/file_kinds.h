@@ -16,8 +16,8 @@ absl::Status CheckIsFolder(const std::filesystem::path& path);
 /// anything.
 absl::Status CheckKinds(const std::filesystem::path& folder);
 
-/// What is in the place of a file that is made anew where it is missing, and is none, goes aside
-/// (SetAside). Errors: those of SetAside.
+/// Sets aside (SetAside) what is in the place of a file that is made anew where it is missing, and
+/// is no file. Errors: those of SetAside.
 absl::Status SetAsideNeedless(const std::filesystem::path& folder);
 
 }  // namespace adamant::storage

@@ -15,9 +15,9 @@ class Env;
 
 namespace adamant::storage {
 
-/// What a store leaves beside its files, for CheckFiles: files that must be there by their names,
-/// and how many bytes of each must be whole. A mark that is older than the store demands less, and
-/// never too much.
+/// Mark that a store leaves beside its files, for CheckFiles: files that must be there by their
+/// names, and how many bytes of each must be whole. A mark that is older than the store demands
+/// less, and never too much.
 /// Threads: one at a time. Errors: those of the file system, naming the file.
 using FileMark = std::map<std::string, std::uint64_t>;
 

@@ -5,7 +5,7 @@
 
 namespace adamant::storage {
 
-/// What can be read of a log file of RocksDB.
+/// Part of a log file of RocksDB that can be read.
 struct LogScan {
   std::uint64_t whole = 0;  ///< bytes before the first record that is damaged or cut; or all
   bool goes_on = false;     ///< a write can be read after that: no cut end, but damage

@@ -10,9 +10,9 @@ class Status;
 
 namespace adamant::storage {
 
-/// What RocksDB says, in the terms of KvStore. `path` begins the message.
+/// Statuses of RocksDB in the terms of KvStore. `path` begins the message.
 
-/// Whether the process, or the machine, may open no more files.
+/// Returns whether `status` says that the process, or the machine, may open no more files.
 bool IsOutOfFiles(const rocksdb::Status& status);
 
 /// DataLoss for damage; ResourceExhausted for a full disk; else Unavailable.

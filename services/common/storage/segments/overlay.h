@@ -12,8 +12,8 @@
 
 namespace adamant::storage {
 
-/// What a scan shows instead of the records, or between them: the keys with a changed or a large
-/// value, and ranges of which no record counts.
+/// Content that a scan shows instead of the records, or between them: the keys with a changed or a
+/// large value, and ranges of which no record counts.
 /// Threads: one.
 class Overlay {
  public:
@@ -27,10 +27,10 @@ class Overlay {
 
   [[nodiscard]] std::uint64_t commits() const { return commits_; }
 
-  /// Whether the key is still to be shown from here.
+  /// Returns whether the key is still to be shown from here.
   [[nodiscard]] bool Has(std::string_view key) const { return outcomes_.contains(key); }
 
-  /// Whether the key's record lies in a range that was erased.
+  /// Returns whether the key's record lies in a range that was erased.
   [[nodiscard]] bool Hides(std::string_view key) const;
 
   /// Takes out the first key, if it comes before `end`; any without `end`. Empty: there is none.

@@ -21,7 +21,7 @@ class FSWritableFile;
 
 namespace adamant::storage {
 
-/// Where a value lies.
+/// Place of a value.
 struct Location {
   std::uint64_t segment = 0;
   std::uint64_t offset = 0;  ///< in bytes; a multiple of the alignment

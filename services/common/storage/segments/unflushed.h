@@ -22,7 +22,7 @@ class Unflushed {
   struct Erased {
     friend bool operator==(Erased, Erased) = default;
   };
-  /// What became of a key: its value, or where that lies, or nothing.
+  /// State of a key after the changes: its value, or where that lies, or nothing.
   using Outcome = std::variant<std::string, Location, Erased>;
   struct Range {
     std::string begin;
@@ -48,7 +48,7 @@ class Unflushed {
   /// Null: no change of this key.
   [[nodiscard]] const Outcome* Find(std::string_view key) const;
 
-  /// What happened later. This is then everything.
+  /// Adds what happened later. This is then everything.
   void Append(Unflushed&& later);
 
   /// To be applied first, and in order.

@@ -17,25 +17,25 @@
 
 namespace adamant::storage {
 
-/// Where the values of a SegmentStore are: those that a flush has yet to write, and the places of
+/// Index of the values of a SegmentStore: those that a flush has yet to write, and the places of
 /// large values as the records have them. It numbers the lazy writes (calls) and counts the changes
 /// of the records (commits).
 ///
-/// Who changes the records, or lets a flush end, does so one at a time: reads what to write, writes
-/// it, and says so here.
+/// Callers that change the records, or let a flush end, do so one at a time: they read what to
+/// write, write it, and say so here.
 /// Threads: any; no call waits for the disk.
 class ValueIndex {
  public:
   using Places = std::map<std::string, Location, std::less<>>;
   using SegmentBytes = std::map<std::uint64_t, std::uint64_t>;  ///< by segment
 
-  /// Where to look for a key.
+  /// Place at which to look for a key.
   struct Found {
     std::optional<Unflushed::Outcome> outcome;  ///< none: look among the records
     std::uint64_t commits = 0;
   };
 
-  /// What a write changes in the records.
+  /// Changes that a write makes in the records.
   struct RecordWrite {
     std::vector<Change> records;
     std::uint64_t call = 0;  ///< the last lazy write before it
@@ -54,7 +54,7 @@ class ValueIndex {
   /// a range. The bytes at their locations have been appended.
   void Add(const std::vector<Change>& changes, std::vector<Unflushed::Outcome> outcomes);
 
-  /// What `changes`, past all lazy writes, do to the records.
+  /// Returns what `changes`, past all lazy writes, do to the records.
   [[nodiscard]] RecordWrite RecordsOf(const std::vector<Change>& changes) const;
 
   /// The records hold `changes`; lazy writes up to `call` of the same keys no longer count.
@@ -63,7 +63,7 @@ class ValueIndex {
   /// All lazy writes so far belong to the flush that begins.
   void BeginFlush();
 
-  /// What the flush that has begun does to the records.
+  /// Returns what the flush that has begun does to the records.
   [[nodiscard]] std::vector<Change> RecordsToFlush() const;
 
   /// The records hold what the flush wrote. Returns how many bytes were appended since the last

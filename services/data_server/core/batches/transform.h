@@ -13,7 +13,7 @@ struct TransformOptions {
   double scale = 0;             ///< largest relative change of size, below 1
   bool flip = false;            ///< mirror every other image left to right
 
-  /// Whether they change anything.
+  /// Returns whether the options change anything.
   [[nodiscard]] bool any() const {
     return translate_pixels > 0 || rotate_degrees > 0 || scale > 0 || flip;
   }

@@ -20,7 +20,7 @@
 
 namespace adamant::parameter_server {
 
-/// Who waits for an entry to be committed.
+/// Callers that wait for an entry to be committed.
 struct Waiting {
   struct Answer {
     PushStatePtr push;
@@ -38,7 +38,7 @@ struct Installing {
   std::uint32_t last_index = 0;  ///< of the part whose acknowledgement says that it counts
 };
 
-/// What a server holds of one bucket, beside the values of its shards.
+/// State of one bucket on a server, beside the values of its shards.
 /// Threads: one at a time (the server's lock).
 class Bucket {
  public:
@@ -48,13 +48,13 @@ class Bucket {
   [[nodiscard]] Replica& replica() { return *replica_; }
   [[nodiscard]] const Replica& replica() const { return *replica_; }
 
-  /// Whether the bucket can be used here.
+  /// Returns whether the bucket can be used here.
   [[nodiscard]] Access AccessAt(Clock::TimePoint now) const;
 
   /// Of a bucket that is served, which is `id`.
   [[nodiscard]] BucketReport ServingReport(BucketId id) const;
 
-  /// That what is stored of it cannot be loaded; nullopt: nothing is known to be wrong.
+  /// Report that what is stored of it cannot be loaded; nullopt: nothing is known to be wrong.
   std::optional<BucketReport> lost;
 
   // --- Content; shards are named by their position in the bucket
@@ -72,7 +72,7 @@ class Bucket {
   /// Also forgets who waits and what is copied, and begins another life.
   void Clear();
 
-  /// What was to be done on disk in an earlier life is void.
+  /// Returns the present life: what was to be done on disk in an earlier one is void.
   [[nodiscard]] std::uint64_t life() const { return life_; }
 
   [[nodiscard]] const Content& content() const { return content_; }
@@ -97,7 +97,7 @@ class Bucket {
   /// The version that a record will have when all is applied.
   [[nodiscard]] std::uint64_t VersionOf(std::string_view key) const;
 
-  /// That version is not committed: it may yet be overwritten.
+  /// Returns true if that version is not committed: it may yet be overwritten.
   [[nodiscard]] bool IsOpen(std::string_view key) const { return head_versions_.contains(key); }
   void SetVersion(std::string_view key, std::uint64_t version);
 

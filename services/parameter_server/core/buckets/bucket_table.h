@@ -25,7 +25,7 @@ struct DuePart {
   std::uint32_t index = 0;
 };
 
-/// What is done without the lock, because it takes time.
+/// Work that is done without the lock, because it takes time.
 struct DeferredWork {
   std::vector<LiveShardPtr> shards = {};  ///< with committed updates in their queues
   std::deque<DuePart> parts = {};
@@ -59,10 +59,10 @@ class BucketTable {
   /// Returns what sessions have deferred, once.
   DeferredWork TakeDeferred();
 
-  /// Whether the bucket is in this life (Bucket::life) still.
+  /// Returns true if the bucket is still in this life (Bucket::life).
   [[nodiscard]] bool Lives(BucketId bucket, std::uint64_t life) const;
 
-  /// What the bucket holds, if it may be read now.
+  /// Returns what the bucket holds, if it may be read now.
   [[nodiscard]] std::optional<Bucket::Content> ReadableContent(BucketId bucket,
                                                                Clock::TimePoint now) const;
 

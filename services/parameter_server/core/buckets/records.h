@@ -25,7 +25,7 @@ struct Record {
 
 using RecordMap = std::map<std::string, Record, std::less<>>;
 
-/// Whether a bucket can be used here.
+/// Readiness of a bucket for use here.
 enum class Access { kReady, kNotPrimary, kNotReady };
 
 struct RecordAnswer {

@@ -12,7 +12,7 @@ namespace adamant::parameter_server {
 /// Threads: one at a time.
 class EntryLog {
  public:
-  /// Which entries count only when they are stored.
+  /// Choice of the entries that count only when they are stored.
   enum class Logging : std::uint8_t { kNothing, kRecords, kAll };
 
   explicit EntryLog(Logging logging) : logging_(logging) {}
@@ -34,7 +34,7 @@ class EntryLog {
   /// need not be. Tickets rise, and are to be stored in their order.
   std::uint64_t Keep(const EntryPtr& entry);
 
-  /// Whether `entry`, which is behind what is committed, is there: the same one.
+  /// Returns true if `entry`, which is behind what is committed, is there: the same one.
   [[nodiscard]] bool Has(const Entry& entry) const;
 
   /// Forgets what is prepared from `lsn` on, which is to be overwritten.
@@ -43,8 +43,8 @@ class EntryLog {
   /// Commits the next entry, and returns it.
   EntryPtr CommitNext();
 
-  /// What was to be stored under this ticket is. False: that was an entry that has been overwritten
-  /// or forgotten since.
+  /// Notes that what was to be stored under this ticket is. Returns false if that was an entry that
+  /// has been overwritten or forgotten since.
   bool OnPersisted(std::uint64_t ticket);
 
   /// All that was committed up to `lsn` is on the disk, without the log.

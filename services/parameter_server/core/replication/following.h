@@ -11,9 +11,9 @@
 
 namespace adamant::parameter_server {
 
-/// How a secondary or a learner follows the primary of its configuration: takes its entries,
-/// acknowledges them, commits what it hears to be committed, and promises for a while to propose
-/// nothing. Threads: one at a time.
+/// Part of a replica that follows the primary of its configuration, as a secondary or a learner
+/// does: takes its entries, acknowledges them, commits what it hears to be committed, and promises
+/// for a while to propose nothing. Threads: one at a time.
 class Following {
  public:
   /// The last three must outlive this; record and copy are the replica's.
@@ -44,7 +44,7 @@ class Following {
   /// Entries are stored.
   void OnPersisted();
 
-  /// What was committed is on the disk.
+  /// Hears that what was committed is on the disk.
   void OnFlushed();
 
   /// The way to the primary is open anew: the next beacon may be long in coming.

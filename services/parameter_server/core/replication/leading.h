@@ -11,9 +11,9 @@
 
 namespace adamant::parameter_server {
 
-/// What the primary of a bucket sends to its peers in a configuration, and what it hears of them:
-/// entries and beacons go out, acknowledgements come back, and one learner at a time is copied to.
-/// It commits and proposes nothing. Threads: one at a time.
+/// Traffic of a bucket's primary with its peers in a configuration: entries and beacons go out,
+/// acknowledgements come back, and one learner at a time is copied to. It commits and proposes
+/// nothing. Threads: one at a time.
 class Leading {
  public:
   struct Options {

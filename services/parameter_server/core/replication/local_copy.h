@@ -9,7 +9,7 @@
 
 namespace adamant::parameter_server {
 
-/// What this server has of a bucket: whether the content is there, the copy of it under way, and
+/// State of a bucket on this server: whether the content is there, the copy of it under way, and
 /// the log behind it, whose entries it hands to the host to be stored and applied.
 /// Threads: one at a time.
 class LocalCopy {

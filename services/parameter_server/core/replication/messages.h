@@ -54,7 +54,7 @@ struct LoggedPut {
   std::string value;
 };
 
-/// What is prepared, committed and applied as one.
+/// Updates and puts that are prepared, committed and applied as one.
 struct Entry {
   Lsn lsn = 0;
   ConfigurationVersion origin =
@@ -135,8 +135,8 @@ struct PeerMessage {
   std::variant<Prepare, PrepareAck, Beacon, BeaconAnswer, Released, CopyBegin, CopyPart, CopyAck>
       kind;
 
-  /// Whether it may be large: prepares and copies go their own way, so that no beacon waits behind
-  /// them.
+  /// Returns true if it may be large: prepares and copies go their own way, so that no beacon waits
+  /// behind them.
   [[nodiscard]] bool bulk() const {
     return std::holds_alternative<Prepare>(kind) || std::holds_alternative<CopyBegin>(kind) ||
            std::holds_alternative<CopyPart>(kind);

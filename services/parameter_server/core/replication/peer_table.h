@@ -66,14 +66,14 @@ class PeerTable {
   /// up.
   [[nodiscard]] Lsn OnAllDisks(Lsn on_disk) const;
 
-  /// Whether all who count have answered a beacon of this configuration that is not older than the
-  /// lease.
+  /// Returns true if all who count have answered a beacon of this configuration that is not older
+  /// than the lease.
   [[nodiscard]] bool LeaseHolds(Clock::TimePoint now) const;
 
-  /// Whether a learner keeps all that it may, so that nothing may be appended.
+  /// Returns true if a learner keeps all that it may, so that nothing may be appended.
   [[nodiscard]] bool AnyIsFull() const;
 
-  /// Whether it is dead, silent, stuck, or lacks what cannot be sent any more.
+  /// Returns true if `peer` is dead, silent, stuck, or lacks what cannot be sent any more.
   [[nodiscard]] bool IsLost(const Peer& peer, Lsn prepared, Clock::TimePoint now) const;
 
   /// Returns a replica to do without; nullptr: none. The controller may not let go who is not

@@ -8,7 +8,7 @@
 
 namespace adamant::parameter_server {
 
-/// What a bucket's record advises its primary to do next, as far as it can be done now.
+/// Advice of a bucket's record to its primary on what to do next, as far as it can be done now.
 /// Threads: one at a time.
 class PlacementHint {
  public:
@@ -28,7 +28,7 @@ class PlacementHint {
   /// Returns the replica to be dropped.
   [[nodiscard]] std::optional<ServerId> Departing() const;
 
-  /// Whether the copy under way is for one who is to get none.
+  /// Returns true if the copy under way is for one who is to get none.
   [[nodiscard]] bool GivesUpCopy() const;
 
   /// Returns who waits for a copy, while there is none under way.

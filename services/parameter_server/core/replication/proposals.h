@@ -10,7 +10,7 @@
 
 namespace adamant::parameter_server {
 
-/// What a replica proposes to the controller in its configuration. A proposal to take over or to
+/// Proposals of a replica to the controller in its configuration. A proposal to take over or to
 /// add binds until the configuration changes; one to drop a replica may be withdrawn, and may still
 /// be taken then. Threads: one at a time.
 class Proposals {
@@ -30,7 +30,7 @@ class Proposals {
   [[nodiscard]] const std::optional<Proposal>& binding() const { return binding_; }
   [[nodiscard]] const std::optional<Proposal>& drop() const { return drop_; }
 
-  /// Whether a proposal of this kind binds.
+  /// Returns true if a proposal of this kind binds.
   [[nodiscard]] bool Binds(Proposal::Kind kind) const {
     return binding_.has_value() && binding_->kind == kind;
   }

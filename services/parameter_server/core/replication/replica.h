@@ -19,7 +19,7 @@
 
 namespace adamant::parameter_server {
 
-/// What of a replica is worth reporting.
+/// State of a replica that is worth reporting.
 struct ReplicaStatus {
   ConfigurationVersion configuration_version = 0;
   Lsn committed = 0;
@@ -27,7 +27,7 @@ struct ReplicaStatus {
   Lsn slowest = 0;  ///< primary: acknowledged by every replica
 };
 
-/// How long a promotion took, by phase (docs/design/0002-replication.md).
+/// Time that a promotion took, by phase (docs/design/0002-replication.md).
 struct FailoverTimes {
   Clock::Duration detect{0};     ///< from the last beacon to the proposal
   Clock::Duration replace{0};    ///< from the proposal to the new record
@@ -80,8 +80,8 @@ class Replica {
   /// A way to this peer is open anew: what was sent before may be lost, answers too.
   void OnConnected(const ServerId& peer, Clock::TimePoint now);
 
-  /// What was to be stored under this ticket is. Void for an entry that has been overwritten or
-  /// forgotten since, though the same one may have come again.
+  /// Notes that what was to be stored under this ticket is. Does nothing for an entry that has
+  /// been overwritten or forgotten since, though the same one may have come again.
   void Persisted(std::uint64_t ticket, Clock::TimePoint now);
 
   /// All that was committed up to `lsn` is on this server's disk, without its log.
@@ -104,14 +104,14 @@ class Replica {
 
   // --- What the primary is asked for
 
-  /// Whether an entry may be appended now.
+  /// Returns true if an entry may be appended now.
   [[nodiscard]] bool CanAppend() const;
 
   /// Appends an entry, whose lsn and origin are set here. CanAppend() must hold. It may be
   /// committed on return.
   Lsn Append(Entry entry, Clock::TimePoint now);
 
-  /// Whether the bucket may be read now: what is committed is then the truth.
+  /// Returns true if the bucket may be read now: what is committed is then the truth.
   [[nodiscard]] bool CanRead(Clock::TimePoint now) const;
 
   // --- How it stands
@@ -124,7 +124,7 @@ class Replica {
   [[nodiscard]] bool IsPrimary() const { return role_ >= Role::kLoading; }
   [[nodiscard]] Lsn committed() const { return local_.log().committed(); }
 
-  /// What this replica knows to be on the disks of all replicas, whoever they are until the
+  /// Returns what this replica knows to be on the disks of all replicas, whoever they are until the
   /// generation ends. It learns of others as the primary.
   [[nodiscard]] Lsn durable() const { return leading_.durable(); }
   [[nodiscard]] Lsn prepared() const { return local_.log().prepared(); }

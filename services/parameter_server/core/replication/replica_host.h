@@ -7,8 +7,8 @@
 
 namespace adamant::parameter_server {
 
-/// What one replica of a bucket asks of the server that it lives in. Called from within the
-/// replica's methods, which must not be called back.
+/// Interface for what one replica of a bucket asks of the server that it lives in. Called from
+/// within the replica's methods, which must not be called back.
 class ReplicaHost {
  public:
   virtual ~ReplicaHost() = default;

@@ -19,7 +19,7 @@ namespace adamant::parameter_server {
 /// Threads: any; a Session is the bucket table's lock.
 class CopyTransfer {
  public:
-  /// What a part holds, in memory.
+  /// Content of a part, in memory.
   struct ReceivedPart {
     LiveShardPtr shard = nullptr;  ///< null: the part is a record
     SequenceTable sequences = {};  ///< of the shard

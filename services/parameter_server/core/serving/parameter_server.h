@@ -74,7 +74,7 @@ class ParameterServer {
 
   [[nodiscard]] std::vector<BucketProgress> Progress();
 
-  /// What this server is to each bucket.
+  /// Returns what this server is to each bucket.
   [[nodiscard]] std::vector<Replica::Role> Roles() const;
 
   // --- Peers
@@ -115,8 +115,8 @@ class ParameterServer {
                                                 std::span<const ShardId> shards,
                                                 std::uint64_t snapshot);
 
-  /// What of this writer's updates is on disk, by shard; and asks all replicas for a flush. Shards
-  /// that this server may not read now, or that are outside the model, have 0.
+  /// Returns what of this writer's updates is on disk, by shard, and asks all replicas for a flush.
+  /// Shards that this server may not read now, or that are outside the model, have 0.
   std::vector<std::uint64_t> RequestFlush(const WorkerId& writer, std::span<const ShardId> shards);
 
   // --- Records
@@ -139,7 +139,7 @@ class ParameterServer {
   /// raises the alarm: try again after a while, and until then tell nobody what is stored.
   absl::Status ReadStored(const ParallelFor& parallel_for = OneByOne);
 
-  /// What ReadStored found, without the buckets that have been loaded or learnt here since.
+  /// Returns what ReadStored found, without the buckets that have been loaded or learnt here since.
   [[nodiscard]] StoredBuckets Stored();
 
   /// Loads and creates buckets, logs entries, writes records: all that is waiting.
@@ -148,7 +148,7 @@ class ParameterServer {
   /// writer waits for and nobody can have from here: another copy of the bucket can take it.
   absl::Status DoStorage();
 
-  /// When DoStorage should be tried again by itself.
+  /// Returns when DoStorage should be tried again by itself.
   [[nodiscard]] Clock::TimePoint StorageDueAt() const;
 
   /// Writes back what is dirty: see Flusher::Flush.
@@ -161,7 +161,7 @@ class ParameterServer {
   [[nodiscard]] Clock::TimePoint ScrubDueAt() const;
   [[nodiscard]] const ScrubTotals& scrubbed() const { return scrubber_.totals(); }
 
-  /// What was found damaged on the disk since the start, with its file. Any thread.
+  /// Returns what was found damaged on the disk since the start, with its file. Any thread.
   [[nodiscard]] std::vector<std::string> damages() const { return scrubber_.damages(); }
 
   /// See Snapshots: of the buckets that this server is primary of. Unavailable while one of them

@@ -35,7 +35,7 @@ class PushHandler {
   [[nodiscard]] std::uint64_t applied() const { return applied_; }
 
  private:
-  /// What becomes the next entry of a bucket.
+  /// Next entry of each bucket that gets one, and who waits for it.
   using Appended = std::map<BucketId, std::pair<Entry, Waiting>>;
 
   [[nodiscard]] bool WellFormed(const Push& push) const;

@@ -13,7 +13,7 @@
 
 namespace adamant::parameter_server {
 
-/// When changed shards must be written.
+/// Limits by which changed shards must be written.
 struct FlushLimits {
   Clock::Duration interval = std::chrono::seconds(1);  ///< longest that a change is only in memory
   std::uint64_t bytes = std::uint64_t{64} << 20;       ///< most that is changed only in memory
@@ -36,22 +36,22 @@ class DirtyShards {
   /// A shard that was clean has changed.
   void Add(ShardId shard, std::uint64_t bytes);
 
-  /// What is dirty is due now.
+  /// Makes what is dirty due now.
   void Hurry();
 
   /// All of them, by id. They stay counted until Written or Return.
   std::vector<Entry> Take();
 
-  /// What was taken last is stored durably.
+  /// Notes that what was taken last is stored durably.
   void Written();
 
-  /// What was taken last could not be stored: dirty again, as old as before, and due at once if it
-  /// was.
+  /// Puts back what was taken last and could not be stored: dirty again, as old as before, and due
+  /// at once if it was.
   void Return();
 
-  /// When the next flush should begin, so that it can end within the limits; TimePoint::max() if
-  /// nothing is dirty. At half the interval: the other half is for writing. What is due at once has
-  /// been since it changed: this does not move with the clock.
+  /// Returns when the next flush should begin, so that it can end within the limits;
+  /// TimePoint::max() if nothing is dirty. At half the interval: the other half is for writing.
+  /// What is due at once has been since it changed: this does not move with the clock.
   [[nodiscard]] Clock::TimePoint DueAt() const;
 
   [[nodiscard]] std::uint64_t bytes() const;

@@ -28,7 +28,7 @@ struct CommittedUpdate {
   ConfigurationVersion configuration_version = 0;  ///< of the bucket, for the answer
 };
 
-/// How a shard's updates become changes. Constant.
+/// Rule by which a shard's updates become changes. Constant.
 struct ShardRule {
   const ParameterOptimiser* optimiser = nullptr;
   std::uint64_t begin = 0;       ///< first element of the shard within its tensor
@@ -94,7 +94,7 @@ class LiveShard {
   [[nodiscard]] Sequence PersistedOf(const WorkerId& writer);
 
  private:
-  /// What was applied when a record was made.
+  /// Updates that were applied when a record was made.
   struct Flush {
     Lsn lsn = 0;
     SequenceTable sequences;

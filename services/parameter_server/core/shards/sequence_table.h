@@ -9,7 +9,7 @@
 
 namespace adamant::parameter_server {
 
-/// Which updates of one shard have been applied: per worker slot the current incarnation and its
+/// Updates of one shard that have been applied: per worker slot the current incarnation and its
 /// last sequence. Part of the shard's value: copied, stored and restored with it, so an update is
 /// applied once however often it is sent.
 /// Threads: one at a time.

@@ -33,7 +33,7 @@ struct ShardRecord {
   std::span<const float> state;
 };
 
-/// What a stored shard must agree with.
+/// Identity and sizes that a stored shard must agree with.
 struct ShardIdentity {
   std::uint64_t job_uid = 0;
   ShardId shard = 0;
@@ -58,7 +58,7 @@ absl::StatusOr<ShardRecord> DecodeShard(const ShardIdentity& identity, std::stri
 /// The content of a record, as DecodeShard checks it.
 absl::StatusOr<ShardContent> DecodeContent(const ShardIdentity& identity, std::string_view record);
 
-/// Where a live shard is stored.
+/// Returns the key under which a live shard is stored.
 std::string LiveShardKey(ShardId shard);
 
 }  // namespace adamant::parameter_server

@@ -27,7 +27,7 @@ struct CommittedRecord {
   Lsn lsn = 0;  ///< of the put
 };
 
-/// How a bucket stands when a flush begins.
+/// State of a bucket when a flush begins.
 struct FlushedBucket {
   std::uint64_t life = 0;
   ConfigurationVersion configuration_version = 0;
@@ -60,7 +60,7 @@ class BucketStore {
 
   // --- Whole buckets
 
-  /// What is stored of these counts no longer.
+  /// Makes void what is stored of these buckets.
   absl::Status Unmark(const std::set<BucketId>& buckets);
 
   /// Stores a bucket that was created or loaded, and ends its log. `is_new`: its shards are not

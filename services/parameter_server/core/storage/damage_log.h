@@ -10,7 +10,7 @@
 
 namespace adamant::parameter_server {
 
-/// What was found damaged on a disk: a text for each file.
+/// Damage that was found on a disk: a text for each file.
 /// Threads: any.
 class DamageLog {
  public:

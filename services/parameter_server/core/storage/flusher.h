@@ -14,7 +14,7 @@
 
 namespace adamant::parameter_server {
 
-/// What flushes have done since the start.
+/// Totals of what flushes have done since the start.
 struct FlushTotals {
   std::uint64_t flushes = 0;  ///< that succeeded
   std::uint64_t bytes = 0;    ///< written by them
@@ -31,7 +31,7 @@ class Flusher {
           storage::KvStore& store,
           const Clock& clock);
 
-  /// When the next flush should begin; TimePoint::max() if nothing is dirty.
+  /// Returns when the next flush should begin; TimePoint::max() if nothing is dirty.
   [[nodiscard]] Clock::TimePoint DueAt() const;
 
   /// Writes what is dirty; on success it is durable. While the disk is full nothing is written or

@@ -2,7 +2,7 @@
 
 namespace adamant::parameter_server {
 
-/// When a replica acknowledges a prepared entry, and what is on disk.
+/// Choice of when a replica acknowledges a prepared entry, and of what is on disk.
 enum class PersistenceMode {
   kDelayed,  ///< in memory; shards are written in the background
   kWal,      ///< logged: survives the process
@@ -10,12 +10,12 @@ enum class PersistenceMode {
   kNone,     ///< in memory; only snapshots are written
 };
 
-/// Whether all entries are logged, not those of records alone.
+/// Returns true if all entries are logged, not those of records alone.
 inline bool IsLogged(PersistenceMode mode) {
   return mode == PersistenceMode::kWal || mode == PersistenceMode::kWalSync;
 }
 
-/// Whether nothing that is acknowledged waits for a flush.
+/// Returns true if nothing that is acknowledged waits for a flush.
 inline bool IsDurableAtOnce(PersistenceMode mode) {
   return mode == PersistenceMode::kWalSync || mode == PersistenceMode::kNone;
 }

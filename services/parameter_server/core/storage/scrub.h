@@ -10,7 +10,7 @@
 
 namespace adamant::parameter_server {
 
-/// How fast what is stored is read again, to find what the disk has damaged.
+/// Pace at which what is stored is read again, to find what the disk has damaged.
 struct ScrubLimits {
   Clock::Duration pass = std::chrono::hours(24);    ///< longest for all of it
   Clock::Duration pause = std::chrono::seconds(1);  ///< longest between two values
@@ -23,7 +23,7 @@ struct ScrubbedValue {
   std::optional<ShardId> shard;  ///< of the bucket; nullopt: the bucket's records
 };
 
-/// What scrubbing has done since the start.
+/// Totals of what scrubbing has done since the start.
 struct ScrubTotals {
   std::uint64_t bytes = 0;    ///< read and found to be good
   std::uint64_t damaged = 0;  ///< values that could not be read, or were not what was written

@@ -8,8 +8,8 @@
 
 namespace adamant::parameter_server {
 
-/// When which value is read again: one after the other, pass after pass, with pauses; without them
-/// for as many values as a pass has once one is damaged, because that seldom comes alone.
+/// Schedule of what is read again: one value after the other, pass after pass, with pauses; without
+/// them for as many values as a pass has once one is damaged, because that seldom comes alone.
 /// Threads: one.
 class ScrubSchedule {
  public:

@@ -50,7 +50,7 @@ class Scrubber {
                       const UnreadableCopy& copy,
                       const std::optional<Bucket::Content>& content);
 
-  /// What was found damaged since the start, with its file.
+  /// Returns what was found damaged since the start, with its file.
   [[nodiscard]] std::vector<std::string> damages() const { return damages_.texts(); }
 
  private:

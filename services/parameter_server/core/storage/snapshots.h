@@ -24,7 +24,7 @@ namespace adamant::parameter_server {
 /// Threads: Take and Drop one at a time; the others any.
 class Snapshots {
  public:
-  /// What of a bucket is copied.
+  /// Shards and records of a bucket that are copied.
   struct Source {
     std::span<const LiveShardPtr> shards;
     const RecordMap& records;
@@ -60,7 +60,7 @@ class Snapshots {
   /// The buckets' copies that are complete, with their snapshots, in that order.
   [[nodiscard]] absl::StatusOr<std::vector<std::pair<std::uint64_t, BucketId>>> All() const;
 
-  /// What was said of a bucket's copy when it was complete; nullopt if there is none.
+  /// Returns what was said of a bucket's copy when it was complete; nullopt if there is none.
   /// Errors: FailedPrecondition for an unknown format version; those of KvStore::Get.
   [[nodiscard]] absl::StatusOr<std::optional<SnapshotBucket>> Find(std::uint64_t snapshot,
                                                                    BucketId bucket) const;

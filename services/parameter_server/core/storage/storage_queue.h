@@ -53,7 +53,7 @@ struct UnreadableCopy {
   bool is_needed = false;  ///< a writer waits for it
 };
 
-/// What waits for the disk, in the order in which it is done.
+/// Tasks that wait for the disk, in the order in which they are done.
 struct StorageTasks {
   std::set<BucketId> unmarked = {};  ///< whose stored copy no longer counts
   std::map<BucketId, LoadTask> loads = {};
@@ -96,7 +96,7 @@ class StorageQueue {
   /// Puts back what could not be done, before what has come since.
   void Return(StorageTasks tasks);
 
-  /// When what waits should be done; TimePoint::max() if nothing does.
+  /// Returns when what waits should be done; TimePoint::max() if nothing does.
   [[nodiscard]] Clock::TimePoint DueAt() const;
 
   // --- The disk

@@ -52,10 +52,10 @@ absl::StatusOr<StoredContent> LoadContent(std::uint64_t job_uid,
                                           const ShardLayout& layout,
                                           const storage::KvStore& store);
 
-/// Whether the problem lies in what is stored, not in reading it.
+/// Returns true if the problem lies in what is stored, not in reading it.
 bool IsContentProblem(const absl::Status& status);
 
-/// What is told of a bucket that was loaded, or that has a problem in what is stored.
+/// Returns what is told of a bucket that was loaded, or that has a problem in what is stored.
 StoredBucket Describe(BucketId bucket, const absl::StatusOr<StoredContent>& content);
 
 /// The highest incarnation of this slot of the job that has opened the store; 0 if none has. One

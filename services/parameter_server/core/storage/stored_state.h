@@ -18,11 +18,11 @@
 
 namespace adamant::parameter_server {
 
-/// What the store held when this process opened it.
+/// State of the store when this process opened it.
 /// Threads: Read one at a time; the others any. Its lock may be taken under the bucket table's.
 class StoredState {
  public:
-  /// Who opens the store.
+  /// Server that opens the store.
   struct Opener {
     ServerId self = {};
     std::string damage = {};  ///< why the store is an empty one in place of another; "": it is not
@@ -41,7 +41,7 @@ class StoredState {
   /// ParameterServer::ReadStored.
   absl::Status Read(const ParallelFor& parallel_for);
 
-  /// What Read found, without what was forgotten since.
+  /// Returns what Read found, without what was forgotten since.
   [[nodiscard]] StoredBuckets Get() const;
 
   /// A bucket is loaded or learnt: what was found of it is told no more.

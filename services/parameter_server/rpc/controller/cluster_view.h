@@ -13,8 +13,8 @@
 
 namespace adamant::parameter_server {
 
-/// What the controller says of the cluster, on its way to the core; and what the disk holds, which
-/// the controller must hear first.
+/// View of the cluster that the controller gives, on its way to the core; and what the disk holds,
+/// which the controller must hear first.
 /// Threads: any; OnMembership from one.
 class ClusterView {
  public:
@@ -24,7 +24,7 @@ class ClusterView {
     service::ControllerLink& controller;
   };
 
-  /// What is in `links`, and `metrics`, must outlive this.
+  /// `metrics`, and what is in `links`, must outlive this.
   ClusterView(const Links& links, const ReplicationMetrics& metrics);
 
   /// Goes to the core as soon as the disk has been read.
@@ -36,7 +36,7 @@ class ClusterView {
   /// Tells the controller again what may have been lost on the way.
   void OnRejoined();
 
-  /// Whether others hold a bucket that this server is primary of, so that it can be handed over.
+  /// Returns true if others hold a bucket that this server is primary of, so it can be handed over.
   [[nodiscard]] bool HasSuccessors() const;
 
  private:

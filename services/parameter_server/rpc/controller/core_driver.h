@@ -29,7 +29,7 @@ class CoreDriver final : public Driver {
     std::function<void()> want_storage;
   };
 
-  /// What is in `links`, and `metrics`, must outlive this.
+  /// `metrics`, and what is in `links`, must outlive this.
   CoreDriver(Links links, const ReplicationMetrics& metrics);
   ~CoreDriver() override;
 

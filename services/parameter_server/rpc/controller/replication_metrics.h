@@ -8,7 +8,7 @@
 
 namespace adamant::parameter_server {
 
-/// How replication goes on this server. Names and meanings: docs/metrics.md. Threads: any.
+/// Metrics of replication on this server. Names and meanings: docs/metrics.md. Threads: any.
 struct ReplicationMetrics {
   explicit ReplicationMetrics(metrics::Registry& registry);
 

@@ -23,7 +23,7 @@ std::uint64_t BytesOf(const PeerMessage& message);
 /// kept alive by the frame; operands that several updates share are written once.
 rpc::OutgoingFrame EncodeMessageBatch(std::span<const PeerMessage> messages);
 
-/// What a received message batch may hold.
+/// Limits on what a received message batch may hold.
 struct MessageBatchLimits {
   const ShardLayout& layout;
   std::uint32_t writers;  ///< worker slots of the job

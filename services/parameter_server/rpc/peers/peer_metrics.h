@@ -6,7 +6,7 @@
 
 namespace adamant::parameter_server {
 
-/// What goes between parameter servers. Names and meanings: docs/metrics.md. Threads: any.
+/// Metrics of traffic between parameter servers. Names and meanings: docs/metrics.md. Threads: any.
 struct PeerMetrics {
   explicit PeerMetrics(metrics::Registry& registry);
 

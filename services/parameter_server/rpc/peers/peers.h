@@ -15,7 +15,7 @@ namespace adamant::parameter_server {
 /// Method that parameter servers deliver to each other by.
 inline constexpr char kDeliverMethod[] = "/adamant.v1.Replication/Deliver";
 
-/// Where the other parameter servers listen for their peers.
+/// Addresses at which the other parameter servers listen for their peers.
 using PeerAddresses = std::map<ServerId, std::string>;
 
 /// The ways to all other parameter servers: to each one for bulk and one for control, so that no

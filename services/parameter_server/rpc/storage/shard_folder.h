@@ -23,8 +23,8 @@ struct ShardFolder {
 /// Errors: those of SegmentStore::Open, but Unavailable for DataLoss.
 absl::StatusOr<ShardFolder> OpenShardFolder(const std::filesystem::path& folder);
 
-/// What `open` returns. While that is a full disk, it waits for room: it raises an alarm with the
-/// controller, which is a heartbeat too, and tries again after `pause`.
+/// Returns the result of `open`. While that is a full disk, waits for room: raises an alarm with
+/// the controller, which is a heartbeat too, and tries again after `pause`.
 /// Errors: those of `open`, but Cancelled for a full disk once the process is to end.
 absl::StatusOr<ShardFolder> OpenWithRoom(const std::function<absl::StatusOr<ShardFolder>()>& open,
                                          service::ControllerLink& controller,

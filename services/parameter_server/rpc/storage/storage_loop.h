@@ -17,7 +17,7 @@
 
 namespace adamant::parameter_server {
 
-/// How many threads read what is stored when the server starts.
+/// Returns the number of threads that read what is stored when the server starts.
 unsigned ReadingThreads();
 
 /// The thread that waits for the disk: reads it, does what the core wants of it, takes snapshots
@@ -55,7 +55,7 @@ class StorageLoop {
   absl::Status Run(ParameterServer& core,
                    const Clock& clock,
                    const std::function<void()>& on_stored);
-  /// Whether Stop is called; returns then, or after `time`.
+  /// Waits for Stop, for `time` at most; returns true if it was called.
   bool StopsWithin(Clock::Duration time);
   Work Next(ParameterServer& core, const Clock& clock);
   absl::Status Do(const Work& work, ParameterServer& core, const Clock& clock);

@@ -16,8 +16,8 @@
 
 namespace adamant::parameter_server {
 
-/// What goes back on one stream, in the order in which it becomes ready, and the pushes that have
-/// no answer yet.
+/// Replies that go back on one stream, in the order in which they become ready, and the pushes that
+/// have no answer yet.
 /// Threads: Answer from any, also after Close; the others from the one that reads the stream. Has
 /// one that writes, so that a client that does not read holds nobody else up.
 class Replies {
@@ -25,7 +25,7 @@ class Replies {
   /// Names a push on this stream.
   using PushId = std::uint64_t;
 
-  /// Whether waiting is pointless by now; asked now and then.
+  /// Returns whether waiting is pointless by now; asked now and then.
   using GiveUp = std::function<bool()>;
 
   /// `stream` must stay until Close has returned.

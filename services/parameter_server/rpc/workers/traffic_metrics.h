@@ -6,7 +6,7 @@
 
 namespace adamant::parameter_server {
 
-/// What the handlers of training traffic count. Names and meanings: docs/metrics.md.
+/// Metrics that the handlers of training traffic count. Names and meanings: docs/metrics.md.
 /// Threads: any.
 struct TrafficMetrics {
   explicit TrafficMetrics(metrics::Registry& registry);

@@ -12,8 +12,8 @@
 
 namespace adamant::worker {
 
-/// What accrued in one thread since its last push: the sum of its changes (or gradients), and the
-/// batches they came from.
+/// Work that accrued in one thread since its last push: the sum of its changes (or gradients), and
+/// the batches they came from.
 /// Threads: one owner at a time: the training thread while it accrues, the exchange loop once it is
 ///   handed over. The thread that applies a fetch reads `values` and the atomics meanwhile.
 struct Accumulator {

@@ -19,10 +19,10 @@ struct PushedShard {
   std::uint64_t operand_bytes = 0;  ///< with Activations: most bytes of the layer's rows
 };
 
-/// What is pushed for a tensor.
+/// Kind of data that is pushed for a tensor.
 enum class UpdateProtocol { kAuto, kGradients, kActivations };
 
-/// How one parameter tensor is updated.
+/// Plan by which one parameter tensor is updated.
 struct TensorPlan {
   std::uint64_t offset = 0;  ///< in the flat parameters
   std::uint64_t size = 0;
@@ -44,7 +44,7 @@ struct UpdatePlanOptions {
   std::uint64_t max_operand_bytes = 0;  ///< of the rows of one layer in one message
 };
 
-/// How every parameter of a job is updated; decided once, by the job alone.
+/// Plan by which every parameter of a job is updated; decided once, by the job alone.
 /// Threads: immutable value.
 struct UpdatePlan {
   /// Parameters that are updated at a time, so that all that belongs to them is in cache.

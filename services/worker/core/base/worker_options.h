@@ -7,15 +7,15 @@
 
 namespace adamant::worker {
 
-/// How a worker trains.
+/// Settings by which a worker trains.
 struct WorkerOptions {
   std::size_t threads = 1;
   std::uint64_t fetch_every = 1;  ///< batches of a thread between two fetches; 0: never
   std::uint64_t push_every = 1;   ///< batches of a thread between two pushes
-  /// Whether these two are what a worker alone does, and the most; else they are kept as written.
+  /// True if these two are what a worker alone does, and the most; else they are kept as written.
   bool choose_fetch = false;
   bool choose_push = false;
-  /// What a worker does beside about one other, where it chooses: at most what one alone does.
+  /// Interval of a worker beside about one other, where it chooses: at most that of one alone.
   std::uint64_t exchange_beside_one = 1;
   bool correct = false;           ///< for asynchrony (Asynchrony)
   std::uint64_t share_every = 1;  ///< batches of a thread that change the weights together

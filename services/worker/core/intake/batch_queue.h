@@ -21,7 +21,7 @@ struct Batch {
   std::vector<std::uint8_t> pixels;  ///< room for a full batch: [examples, channels, height, width]
   std::vector<std::int32_t> labels;  ///< room for a full batch
 
-  /// How far the job is with this batch, in examples: what schedules count.
+  /// Returns how far the job is with this batch, in examples: what schedules count.
   [[nodiscard]] std::uint64_t progress() const { return job_examples + ahead_examples; }
 };
 

@@ -21,7 +21,7 @@
 
 namespace adamant::worker {
 
-/// What batches look like as they are received.
+/// Format of batches as they are received.
 struct BatchFormat {
   std::size_t batch_size = 1;     ///< most examples
   std::size_t channels = 0;       ///< of an example
@@ -47,8 +47,8 @@ class Intake {
 
   // --- Who receives batches
 
-  /// How bytes become inputs; call before batches are queued. Errors: InvalidArgument when it does
-  /// not fit the model or differs from what was set before.
+  /// Sets how bytes become inputs; call before batches are queued. Errors: InvalidArgument when it
+  /// does not fit the model or differs from what was set before.
   absl::Status SetNormalisation(const Normalisation& normalisation);
 
   /// A slot to fill; null while all are in use.
@@ -63,7 +63,7 @@ class Intake {
   /// Queues a filled slot.
   void Put(Batch* batch);
 
-  /// Whether no data server has more to dispatch for now: once all that was dispatched is queued.
+  /// Notes whether all that was dispatched is queued, and no data server has more for now.
   void SetDrained(bool drained);
 
   // --- Training threads
@@ -77,7 +77,7 @@ class Intake {
   /// If this was so before Take, and that found none, nothing more is coming for now.
   [[nodiscard]] bool drained() const { return drained_.load(std::memory_order_acquire); }
 
-  /// Whether the epoch of a training batch is closed: it is not to be trained.
+  /// Returns whether the epoch of a training batch is closed: it is not to be trained.
   [[nodiscard]] bool Closed(DataEpoch epoch) const {
     return epoch <= closed_epoch_.load(std::memory_order_acquire);
   }
@@ -130,13 +130,13 @@ class Intake {
   /// The messages to send now, in order.
   std::vector<Message> Poll(Clock::TimePoint now) { return work_.Poll(now); }
 
-  /// When Poll may have more to send without another call; nullopt: not before one.
+  /// Returns when Poll may have more to send without another call; nullopt: not before one.
   [[nodiscard]] std::optional<Clock::TimePoint> NextPoll() const { return work_.NextPoll(); }
 
-  /// Whether all training batches that were pushed have been answered.
+  /// Returns whether all training batches that were pushed have been answered.
   [[nodiscard]] bool Counted() const { return work_.Counted(); }
 
-  /// Whether nothing waits for a push or an answer, and nothing is to be sent.
+  /// Returns whether nothing waits for a push or an answer, and nothing is to be sent.
   [[nodiscard]] bool Idle() const { return work_.Idle(); }
 
  private:

@@ -7,7 +7,7 @@
 
 namespace adamant::worker {
 
-/// How bytes become inputs: (byte - mean[channel]) / deviation[channel].
+/// Rule by which bytes become inputs: (byte - mean[channel]) / deviation[channel].
 struct Normalisation {
   std::vector<float> mean;
   std::vector<float> deviation;

@@ -9,9 +9,9 @@
 
 namespace adamant::worker {
 
-/// Whether pushes are held and not all are counted yet: who receives batches waits for no slot
-/// then, for the answers stand behind them. And the batches that found none meanwhile. Threads:
-/// active on any, the others one at a time.
+/// State in which pushes are held and not all are counted yet: whoever receives batches waits for
+/// no slot then, for the answers stand behind them. Keeps the batches that found none meanwhile.
+/// Threads: active on any, the others one at a time.
 class Settling {
  public:
   /// `slot_notifier` is rung when no slot is waited for any more; must outlive this.

@@ -14,9 +14,9 @@
 
 namespace adamant::worker {
 
-/// Which batches wait for which push, and which results for the data servers' answer. A batch is
-/// acknowledged only when the push that contains it is retired; a result is kept, and repeated to
-/// whoever dispatches its part, until it is answered or its epoch is closed.
+/// Batches that wait, each for its push, and results that wait for the data servers' answer. A
+/// batch is acknowledged only when the push that contains it is retired; a result is kept, and
+/// repeated to whoever dispatches its part, until it is answered or its epoch is closed.
 ///
 /// Use: after any call, send what Poll returns, then call Poll again at NextPoll.
 /// Threads: one at a time.
@@ -57,13 +57,13 @@ class WorkTracker {
   /// The messages to send now, in order. One push makes one message per data server.
   std::vector<Message> Poll(Clock::TimePoint now);
 
-  /// When Poll may have more to send without another call; nullopt: not before one.
+  /// Returns when Poll may have more to send without another call; nullopt: not before one.
   [[nodiscard]] std::optional<Clock::TimePoint> NextPoll() const;
 
-  /// Whether all training batches that were pushed have been answered.
+  /// Returns whether all training batches that were pushed have been answered.
   [[nodiscard]] bool Counted() const;
 
-  /// Whether nothing waits for a push or an answer, and nothing is to be sent.
+  /// Returns whether nothing waits for a push or an answer, and nothing is to be sent.
   [[nodiscard]] bool Idle() const;
 
  private:

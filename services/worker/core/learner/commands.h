@@ -5,8 +5,8 @@
 
 namespace adamant::worker {
 
-/// What the exchange loop asks of the training threads. Each answers with a ThreadEvent that
-/// repeats the number of what it answers. The loop rings the threads' notifier after a change.
+/// Requests of the exchange loop to the training threads. Each thread answers with a ThreadEvent
+/// that repeats the number of what it answers. The loop rings the threads' notifier after a change.
 /// Threads: as named. Lock-free.
 class Commands {
  public:

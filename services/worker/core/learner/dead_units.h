@@ -28,7 +28,7 @@ struct WatchedLayer {
 /// The hidden layers whose biases are trained, by their place in the flat parameters.
 std::vector<WatchedLayer> WatchedLayersOf(const model::Graph& graph, const UpdatePlan& plan);
 
-/// How many units of a layer are dead.
+/// Number of units of a layer that are dead.
 struct DeadUnits {
   std::string layer;
   std::uint64_t units = 0;
@@ -37,7 +37,7 @@ struct DeadUnits {
   friend bool operator==(const DeadUnits&, const DeadUnits&) = default;
 };
 
-/// What the training threads of a worker counted last.
+/// Last counts of dead units by the training threads of a worker.
 /// Threads: Set by each for itself, Read by any. Lock-free.
 class DeadUnitBoard {
  public:

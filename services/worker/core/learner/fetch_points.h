@@ -28,7 +28,7 @@ class FetchPoints {
     return 0;
   }
 
-  /// Whether all points before this one are dealt with.
+  /// Returns whether all points before this one are dealt with.
   [[nodiscard]] bool IsTurn(std::uint64_t point) const {
     return turn_.load(std::memory_order_acquire) == point - 1;
   }

@@ -7,7 +7,7 @@
 
 namespace adamant::worker {
 
-/// What the training threads of a worker are to do differently beside others (Asynchrony).
+/// Adjustments that the training threads of a worker are to make beside others (Asynchrony).
 struct Guidance {
   Correction correction = {};
   float look_ahead = 0;              ///< LookAhead::factor of the fetch that came last

@@ -46,22 +46,22 @@ class LocalUpdate final : public kernels::GradientSink {
   void Take(std::size_t begin, std::span<float> gradient) override;
   [[nodiscard]] double start() const override { return options_.start; }
 
-  /// Whether the last step has reached weights and accumulator, with all before it.
+  /// Returns whether the last step has reached weights and accumulator, with all before it.
   [[nodiscard]] bool shared() const { return shares_ && !keeps_before_; }
 
   /// Adds what is pending of the last step and those before it to the weights and to their
   /// accumulator.
   void Flush();
 
-  /// Where the weights have changes that their accumulator lacks, it gets them. Before anybody else
-  /// changes the weights.
+  /// Gives the accumulator the changes that the weights have and it lacks, if any. Call before
+  /// anybody else changes the weights.
   void Settle();
 
  private:
   void Enter(const TensorPlan& tensor);
   void TakeBlock(std::size_t begin, std::span<float> gradient);
   void Share(std::size_t begin, std::span<const float> change);
-  /// Whether nothing of the accumulator's steps has reached it yet.
+  /// Returns whether nothing of the accumulator's steps has reached it yet.
   [[nodiscard]] bool IsFirst() const;
 
   const UpdatePlan& plan_;

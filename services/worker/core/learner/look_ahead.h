@@ -4,8 +4,8 @@
 
 namespace adamant::worker {
 
-/// Where weights are ahead of what a fetch gave: where others will have moved them by the time that
-/// what is computed here reaches the servers, if they go on as they did
+/// Lead of the weights over what a fetch gave, to where others will have moved them by the time
+/// that what is computed here reaches the servers, if they go on as they did
 /// (docs/design/0009-asynchrony.md).
 struct LookAhead {
   std::span<float> ahead;  ///< weights less what is known; empty: never ahead

@@ -50,7 +50,7 @@ class ModelRunner {
   /// UpdatePlan::kBlock, for whoever runs this.
   [[nodiscard]] std::span<float> scratch() { return scratch_.span(); }
 
-  /// How the layers of the net are executed (graph::KernelList).
+  /// Returns how the layers of the net are executed (graph::KernelList).
   [[nodiscard]] std::string Kernels() const { return graph::KernelList(context_->Nodes()); }
 
  private:

@@ -7,7 +7,7 @@
 
 namespace adamant::worker {
 
-/// How the training threads of a worker work together.
+/// Way in which the training threads of a worker work together.
 struct ParallelMode {
   std::size_t threads = 1;
   /// Batches of a thread whose changes go to the shared weights together; at most push_every.
@@ -19,7 +19,7 @@ struct ParallelMode {
   friend bool operator==(const ParallelMode&, const ParallelMode&) = default;
 };
 
-/// What decides.
+/// Figures of a job that decide its ParallelMode.
 struct ParallelWork {
   std::size_t threads = 1;  ///< that the job asks for
   std::uint64_t batch_size = 1;

@@ -14,7 +14,7 @@
 
 namespace adamant::worker {
 
-/// What a training thread tells the exchange loop, in order.
+/// Event that a training thread reports to the exchange loop, in order.
 struct ThreadEvent {
   enum class Kind {
     kPush,       ///< `accumulator` is full, or flushed
@@ -77,7 +77,7 @@ class ThreadChannel {
     return accumulator;
   }
 
-  /// How many events there is room for, and one of them.
+  /// Returns how many events there is room for; Emit adds one of them.
   [[nodiscard]] std::size_t room() const { return events_.Room(); }
   void Emit(const ThreadEvent& event) { ADAMANT_CHECK(events_.Push(event), "room was looked for"); }
 

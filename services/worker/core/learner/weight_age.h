@@ -7,9 +7,9 @@
 
 namespace adamant::worker {
 
-/// Whether others have trained for long since this worker's last batch, or before its first, as
-/// when one worker trains alone first: then its weights are outdated, and it needs the values of
-/// now. Threads: any. Lock-free.
+/// Age of a worker's weights: if others have trained for long since its last batch, or before its
+/// first, as when one worker trains alone first, they are outdated, and it needs the values of now.
+/// Threads: any. Lock-free.
 class WeightAge {
  public:
   explicit WeightAge(std::size_t batch_size) : batch_size_(batch_size) {}
@@ -23,7 +23,7 @@ class WeightAge {
     job_examples_.store(job_examples, std::memory_order_relaxed);
   }
 
-  /// Whether the weights are outdated for a batch before which the job had counted so many.
+  /// Returns whether the weights are outdated for a batch before which the job had counted so many.
   [[nodiscard]] bool Outdated(std::uint64_t job_examples) const {
     const std::uint64_t workers = workers_.load(std::memory_order_acquire);
     const std::uint64_t last = job_examples_.load(std::memory_order_relaxed);

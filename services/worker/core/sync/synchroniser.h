@@ -114,7 +114,7 @@ class Synchroniser {
   /// must not go on.
   absl::Status Advance(Clock::TimePoint now);
 
-  /// Whether Advance has failed because training diverges.
+  /// Returns whether Advance has failed because training diverges.
   [[nodiscard]] bool diverged() const { return refusals_.reached(); }
 
   std::vector<Message> TakeMessages();
@@ -123,7 +123,7 @@ class Synchroniser {
   /// The bytes of a message just taken. The payload's owner must be gone before this is: Pinned.
   PushPayload PayloadOf(const PushMessage& message) { return store_.PayloadOf(message); }
 
-  /// Whether an owner of a payload is left.
+  /// Returns whether an owner of a payload is left.
   [[nodiscard]] bool Pinned() const { return store_.Pinned(); }
 
   /// The epoch of a Flush that is done, once.

@@ -16,7 +16,7 @@
 
 namespace adamant::worker {
 
-/// What happens on the links to data servers: on their reading threads, but for on_removed.
+/// Handlers of the links to data servers: called on their reading threads, but for on_removed.
 struct DataServerHandlers {
   WorkHandlers work;
   std::function<void(ServerSlot server, bool connected)> on_change;

@@ -14,7 +14,7 @@
 
 namespace adamant::worker {
 
-/// What happens on the links to parameter servers: on their reading threads, but for on_removed.
+/// Handlers of the links to parameter servers: called on their reading threads, but for on_removed.
 struct ParameterServerHandlers {
   std::function<void(ServerSlot server, bool connected)> on_change;
   std::function<absl::Status(rpc::IncomingFrame)> on_reply;  ///< as LinkHandlers::on_frame

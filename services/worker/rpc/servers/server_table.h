@@ -13,7 +13,7 @@
 
 namespace adamant::worker {
 
-/// Where a process of a server runs.
+/// Place where a process of a server runs.
 struct ServerPlace {
   ServerSlot slot = 0;
   std::string address;  ///< host:port

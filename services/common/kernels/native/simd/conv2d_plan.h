@@ -72,9 +72,9 @@ struct WeightPass {
 
 /// gradient[o][i][position] = sum over a rectangle of error[o] * input[i] shifted by the position.
 struct WeightPlan {
-  /// What the taps of a register tile differ in. Channels see the same outputs everywhere, so that
-  /// a pass is all that one position of the kernel sees. Positions, for inputs of few channels, are
-  /// those in one row of the kernel; columns at the map's borders need passes of their own.
+  /// Axis on which the taps of a register tile differ. Channels see the same outputs everywhere,
+  /// so that a pass is all that one kernel position sees. Positions, for inputs of few channels,
+  /// are those in one row of the kernel; columns at the map's borders need passes of their own.
   enum class Taps { kPositions, kChannels };
 
   Taps taps = Taps::kPositions;
@@ -84,8 +84,8 @@ struct WeightPlan {
   std::vector<WeightPass> passes = {};
 };
 
-/// What suits the registers: how many taps a tile should have if they are positions, and how many
-/// if they are channels; and with how many input channels these are the better choice.
+/// Limits that suit the registers: taps that a tile should have if they are positions, and if they
+/// are channels; and input channels from which on these are the better choice.
 struct WeightTileLimits {
   std::int64_t positions = 1;
   std::int64_t channels = 1;

@@ -34,7 +34,7 @@ constexpr std::int64_t MaxPixels(std::int64_t channels) {
   return std::max<std::int64_t>(1, (kRegisters - 1) / (channels + 1));
 }
 
-/// Where a tile reads and writes; pointers are to its first pixel and channel.
+/// Memory that a tile reads and writes; pointers are to its first pixel and channel.
 struct Tile {
   const float* in;
   std::int64_t in_pixel, in_plane, inputs;

@@ -34,22 +34,22 @@ inline constexpr int kMostSums = kRegisters == 32 ? 24 : 12;
 /// Pixels of a tile of so many vectors.
 constexpr int MostPixels(int vectors) { return kMostSums / vectors; }
 
-/// How many times a tile of so many sums is held, each for other terms: no more than hides the
-/// latency of a multiply-add beside loads, for terms that are no multiple of it wait.
+/// Returns how many times a tile of so many sums is held, each for other terms: no more than hides
+/// the latency of a multiply-add beside loads, for terms that are no multiple of it wait.
 constexpr int ChainsOf(int sums) { return sums <= 2 ? 4 : sums < 8 ? 2 : 1; }
 
-/// How packed weights lie: in panels of kLanes channels, side by side, of those that vectors hold.
+/// Steps in packed weights: panels of kLanes channels, side by side, of those that vectors hold.
 struct PackedSteps {
   std::int64_t panel;
   std::int64_t channel;  ///< from one to the next of the channels that are summed up
 
-  /// Where vector `index` of the channels side by side begins.
+  /// Returns where vector `index` of the channels side by side begins.
   [[nodiscard]] std::int64_t VectorAt(std::int64_t index) const {
     return index / kParts * panel + index % kParts * kVector;
   }
 };
 
-/// Where a tile reads and writes; pointers are to its first pixel and channel.
+/// Memory that a tile reads and writes; pointers are to its first pixel and channel.
 struct PixelTile {
   const float* in;
   std::int64_t in_pixel, inputs;

@@ -124,7 +124,7 @@ inline void FullyConnectedForward(FullyConnectedRows rows, const float* bias, fl
   }
 }
 
-/// Where a backward tile reads and adds; `errors` are of the first of the rows.
+/// Memory that a backward tile reads and adds to; `errors` are of the first of the rows.
 struct BackwardTile {
   FullyConnectedRows rows;
   const float* errors;  // of the outputs: [batch, out]

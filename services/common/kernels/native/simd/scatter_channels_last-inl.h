@@ -31,7 +31,7 @@ inline constexpr int kMostScatterTaps = 5;
 /// So many that the sums fit twice with 32 registers, and once with 16.
 inline constexpr int kMostScatterErrors = kRegisters == 32 ? 8 : 6;
 
-/// Where a tile reads and adds.
+/// Memory that a tile reads and adds to.
 struct ScatterTile {
   const Tap* rows;  // of errors and of the kernel
   std::int64_t row_count;

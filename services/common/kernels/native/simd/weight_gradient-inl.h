@@ -36,7 +36,7 @@ inline constexpr int kMostTaps = 5;
 /// Output channels of a tile of so many taps: sums, an error per channel and an input fit.
 constexpr std::int64_t MaxChannels(std::int64_t taps) { return (kRegisters - 1) / (taps + 1); }
 
-/// Where a tile reads and adds; pointers are to its first channel and tap.
+/// Memory that a tile reads and adds to; pointers are to its first channel and tap.
 struct GradientTile {
   const WeightPass* pass;
   const float* input;

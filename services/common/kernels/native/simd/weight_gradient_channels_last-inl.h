@@ -34,7 +34,7 @@ inline constexpr int kMostPositionTaps = 5;
 inline constexpr WeightTileLimits kPixelTileLimits = {
     .positions = kMostPositionTaps, .channels = kMostChannelTaps, .enough_channels = 4};
 
-/// Where a tile reads and adds; pointers are to its first channel and tap.
+/// Memory that a tile reads and adds to; pointers are to its first channel and tap.
 struct PixelGradientTile {
   const WeightPass* pass;
   std::int64_t examples;

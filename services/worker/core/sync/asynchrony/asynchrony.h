@@ -44,7 +44,7 @@ constexpr std::uint64_t IntervalAlone(bool momentum_on_servers) {
 
 AsynchronyOptions AsynchronyOptionsOf(const WorkerOptions& worker, const UpdatePlan& plan);
 
-/// What Asynchrony comes to.
+/// Values that Asynchrony comes to.
 struct Expectation {
   double staleness_batches = 0;  ///< of others, between a fetch and the push computed from it
   std::uint64_t fetch_every = 1;
@@ -54,13 +54,13 @@ struct Expectation {
   friend bool operator==(const Expectation&, const Expectation&) = default;
 };
 
-/// What so many equally fast workers come to whose exchanges take as long as a step, once the gain
-/// has risen to 1. An estimate: on real machines the delay differs.
+/// Returns what so many equally fast workers come to whose exchanges take as long as a step, once
+/// the gain has risen to 1. An estimate: on real machines the delay differs.
 Expectation Expect(const AsynchronyOptions& options, std::uint32_t workers);
 
-/// What the numbers that a user wrote for one worker become while others train beside it: follows
-/// the staleness measured now, so that workers may come, go, be slow or have several threads. While
-/// nobody else has trained, nothing is corrected, and nothing depends on time.
+/// Adjustment of the numbers that a user wrote for one worker, while others train beside it:
+/// follows the staleness measured now, so that workers may come, go, be slow or have several
+/// threads. While nobody else has trained, nothing is corrected, and nothing depends on time.
 /// Threads: one at a time.
 /// Source: docs/design/0009-asynchrony.md.
 class Asynchrony {
@@ -69,8 +69,8 @@ class Asynchrony {
 
   void OnWorkers(std::uint32_t workers) { workers_ = std::max(workers, 1U); }
 
-  /// Whether pushes are to go as seldom as those of a worker alone: there is hardly room to retain
-  /// more.
+  /// Sets whether pushes are to go as seldom as those of a worker alone: there is hardly room to
+  /// retain more.
   void HoldBack(bool hold_back) { hold_back_ = hold_back; }
 
   StalenessMeter& meter() { return meter_; }

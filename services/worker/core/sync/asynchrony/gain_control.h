@@ -18,7 +18,7 @@ namespace adamant::worker {
 /// Threads: one at a time. Source: docs/design/0009-asynchrony.md.
 class GainControl {
  public:
-  /// Who trains beside this worker.
+  /// Others that train beside this worker.
   enum class Crowd {
     kMany,
     kFew,  ///< hardly more than one other: movements are noisier, and swings smaller

@@ -58,7 +58,7 @@ class StalenessMeter {
   /// Others have trained since this worker began.
   [[nodiscard]] bool seen_others() const { return seen_others_; }
 
-  /// When the first fetch came, others had trained already.
+  /// Returns whether others had trained already when the first fetch came.
   [[nodiscard]] bool joined_others() const { return joined_others_; }
 
  private:

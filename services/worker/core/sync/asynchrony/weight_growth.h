@@ -9,8 +9,8 @@
 
 namespace adamant::worker {
 
-/// How far the weights have grown since the job began, by layer, on a sample: against the deviation
-/// that they were drawn with, so that a worker that begins late knows it too. Weights that grow and
+/// Growth of the weights since the job began, by layer, on a sample: against the deviation that
+/// they were drawn with, so that a worker that begins late knows it too. Weights that grow and
 /// learn nothing come of a rate that is too high.
 /// Threads: one at a time.
 class WeightGrowth {

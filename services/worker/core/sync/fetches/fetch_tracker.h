@@ -14,7 +14,7 @@
 
 namespace adamant::worker {
 
-/// What a reply to a fetch brought.
+/// Progress that a reply brought to a fetch.
 struct FetchProgress {
   FetchId fetch = 0;               ///< 0: nobody waits for any of it
   std::vector<std::size_t> fresh;  ///< positions in the reply whose values are to be copied
@@ -49,13 +49,13 @@ class FetchTracker {
   /// The messages to send now.
   std::vector<FetchMessage> Poll(Clock::TimePoint now);
 
-  /// When Poll may have more to send without another call; nullopt: not before one.
+  /// Returns when Poll may have more to send without another call; nullopt: not before one.
   [[nodiscard]] std::optional<Clock::TimePoint> NextPoll() const { return next_poll_; }
 
-  /// Whether the shard's value has come with this fetch.
+  /// Returns whether the shard's value has come with this fetch.
   [[nodiscard]] bool Received(FetchId fetch, ShardId shard) const;
 
-  /// Whether it has come, and includes the push.
+  /// Returns whether it has come, and includes the push.
   [[nodiscard]] bool Includes(FetchId fetch, ShardId shard, Sequence sequence) const;
 
   /// By shard: the versions that have come with this fetch.

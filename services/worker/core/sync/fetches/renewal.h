@@ -14,7 +14,7 @@ class Renewal {
  public:
   explicit Renewal(Learner& learner) : learner_(learner) {}  // must outlive this
 
-  /// Whether one is under way.
+  /// Returns whether one is under way.
   [[nodiscard]] bool active() const { return active_; }
 
   /// Asks the threads to wait; the caller rings Learner::notifier.
@@ -29,7 +29,7 @@ class Renewal {
     waiting_ += generation == learner_.commands().reset_wanted() ? 1 : 0;
   }
 
-  /// Whether all threads wait, and what they had handed over has been taken.
+  /// Returns whether all threads wait, and what they had handed over has been taken.
   [[nodiscard]] bool AllWait() const { return waiting_ >= learner_.threads(); }
 
   /// Lets the threads go on; the caller rings Learner::notifier.

@@ -29,7 +29,7 @@ class SnapshotFetch {
   /// has.
   [[nodiscard]] bool StartDue();
 
-  /// Whether this fetch is the one under way.
+  /// Returns whether this fetch is the one under way.
   [[nodiscard]] bool Is(FetchId fetch) const { return fetch == fetch_; }
 
   /// All its values are there.

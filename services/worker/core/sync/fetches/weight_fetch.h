@@ -31,7 +31,7 @@ class WeightFetch {
   /// Names the fetch; 0: none is under way or waits.
   [[nodiscard]] FetchId id() const { return id_; }
 
-  /// Whether all its values are there.
+  /// Returns whether all its values are there.
   [[nodiscard]] bool complete() const { return complete_; }
 
   // --- What the values lack

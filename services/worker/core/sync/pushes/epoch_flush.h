@@ -29,7 +29,7 @@ class EpochFlush {
     answers_ += generation == learner_.commands().flush_wanted() ? 1 : 0;
   }
 
-  /// Whether a flush is under way and all threads have answered.
+  /// Returns whether a flush is under way and all threads have answered.
   [[nodiscard]] bool Answered() const {
     return epoch_.has_value() && answers_ >= learner_.threads();
   }

@@ -8,8 +8,8 @@
 
 namespace adamant::worker {
 
-/// When servers are asked to write to disk what a worker retains: at once, then after 25 ms,
-/// doubling, at most 400 ms, until something is released.
+/// Times at which servers are asked to write to disk what a worker retains: at once, then after
+/// 25 ms, doubling, at most 400 ms, until something is released.
 /// Threads: one at a time.
 class FlushSchedule {
  public:
@@ -32,7 +32,7 @@ class FlushSchedule {
   /// They have written something.
   void OnReleased() { requests_ = 0; }
 
-  /// When they are asked next.
+  /// Returns when they are asked next.
   [[nodiscard]] Clock::TimePoint at() const { return at_; }
 
  private:

@@ -9,7 +9,7 @@
 
 namespace adamant::worker {
 
-/// Where one shard stands in the sequence of all pushes: what its primary has, and what is on its
+/// Position of one shard in the sequence of all pushes: what its primary has, and what is on its
 /// way there. Goes back to the oldest update without an acknowledgement whenever the way is lost.
 /// `next_request`: the number of the next message; answers to earlier ones are void from then on.
 /// Threads: one at a time.
@@ -26,23 +26,23 @@ class PushCursor {
   /// The server has all up to this one but for what is gone.
   [[nodiscard]] Sequence acknowledged() const { return acknowledged_; }
 
-  /// Those behind it up to this one are on their way.
+  /// Returns the push up to which all behind acknowledged() are on their way.
   [[nodiscard]] Sequence sent() const { return sent_; }
 
   /// The last one on the server's disk, as far as it has said so.
   [[nodiscard]] Sequence persisted() const { return persisted_; }
 
-  /// Where it is sent.
+  /// Returns the server that updates are sent to.
   [[nodiscard]] ServerSlot server() const { return server_; }
 
-  /// Whether the answer to this request says anything about now.
+  /// Returns whether the answer to this request says anything about now.
   [[nodiscard]] bool Heeds(std::uint64_t request) const { return request >= since_; }
 
-  /// Whether the push has ever been acknowledged, by whichever server.
+  /// Returns whether the push has ever been acknowledged, by whichever server.
   [[nodiscard]] bool WasAcknowledged(Sequence sequence) const { return sequence <= most_; }
 
-  /// Whether a server that answers under this configuration of the bucket with a value up to
-  /// `included` was rolled back. Under the configuration of the acknowledgement the value may be
+  /// Returns whether a server that answers under this configuration of the bucket with a value up
+  /// to `included` was rolled back. Under the configuration of the acknowledgement the value may be
   /// the older of the two.
   [[nodiscard]] bool IsRolledBack(Sequence included,
                                   ConfigurationVersion configuration_version) const {
@@ -61,10 +61,10 @@ class PushCursor {
   /// A server will not take this update, and neither will any other.
   void OnRefused(Sequence sequence);
 
-  /// What the server has said of its disk.
+  /// Notes what the server has said of its disk.
   void OnPersisted(Sequence sequence);
 
-  /// What is in flight is to be sent anew.
+  /// Marks what is in flight to be sent anew.
   void Reset(std::uint64_t next_request);
 
   /// The server wants `expected` next, which was sent: what is acknowledged from there on is sent

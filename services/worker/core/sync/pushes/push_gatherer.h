@@ -13,7 +13,7 @@
 
 namespace adamant::worker {
 
-/// What is to be pushed together.
+/// Content that is to be pushed together.
 struct GatheredPush {
   std::unique_ptr<PushContent> content;
   std::vector<LeaseResult> results;      ///< of the batches in it
@@ -39,7 +39,7 @@ class PushGatherer {
   /// UpdatePlan::max_summed; nullopt when there is none.
   std::optional<GatheredPush> Gather();
 
-  /// What servers are to correct their rule by for a push of this sum.
+  /// Returns what servers are to correct their rule by for a push of this sum.
   [[nodiscard]] Correction CorrectionFor(const Accumulator& sum) const;
 
  private:

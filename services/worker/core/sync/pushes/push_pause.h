@@ -49,7 +49,7 @@ class PushPause {
 
   [[nodiscard]] bool active() const { return checkpoint_.has_value(); }
 
-  /// Whether the answer is due.
+  /// Returns whether the answer is due.
   [[nodiscard]] bool due() const { return checkpoint_.has_value() && !answered_; }
 
   /// The checkpoint whose answer is due; to be taken when everything is at rest.
@@ -61,12 +61,12 @@ class PushPause {
     return checkpoint_;
   }
 
-  /// When Advance is due; nullopt: not before another call.
+  /// Returns when Advance is due; nullopt: not before another call.
   [[nodiscard]] std::optional<Clock::TimePoint> NextAdvance() const {
     return checkpoint_.has_value() ? std::optional(until_) : std::nullopt;
   }
 
-  /// How long pushes were held, all ended holds together.
+  /// Returns how long pushes were held, all ended holds together.
   [[nodiscard]] Clock::Duration held() const { return held_; }
 
  private:

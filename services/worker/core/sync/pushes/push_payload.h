@@ -15,7 +15,7 @@
 
 namespace adamant::worker {
 
-/// What one push sends: accumulators of different threads, of which the first holds the sum.
+/// Content of one push: accumulators of different threads, of which the first holds the sum.
 struct PushContent {
   static constexpr std::size_t kNoThread = std::numeric_limits<std::size_t>::max();
 

@@ -42,24 +42,24 @@ class PushStore {
   /// Gives back what is not needed any more.
   void Tidy();
 
-  /// Whether a thread has got an accumulator since the last call.
+  /// Returns whether a thread has got an accumulator since the last call.
   [[nodiscard]] bool TakeRecycled() { return std::exchange(recycled_, false); }
 
   /// The bytes of a message that PushTracker has just made.
   PushPayload PayloadOf(const PushMessage& message);
 
-  /// Whether the owner of a payload is left.
+  /// Returns whether the owner of a payload is left.
   [[nodiscard]] bool Pinned() const;
 
   [[nodiscard]] const Contents& in_flight() const { return in_flight_; }
 
-  /// Those that have ended and may be wanted again.
+  /// Returns the contents of pushes that have ended and may be wanted again.
   [[nodiscard]] const Contents& retained() const { return retained_; }
   [[nodiscard]] std::uint64_t retained_bytes() const {
     return retained_accumulators_ * accumulator_bytes_;
   }
 
-  /// Whether three quarters of what may be retained are: servers should write to disk.
+  /// Returns whether three quarters of what may be retained are: servers should write to disk.
   [[nodiscard]] bool NearlyFull() const;
 
  private:

@@ -27,7 +27,7 @@ struct PushTrackerOptions {
   bool retain = false;                  ///< what is not known to be on disk may be wanted again
 };
 
-/// What a push says of all its updates.
+/// Details that a push gives for all its updates.
 struct PushTerms {
   std::uint64_t progress = 0;  ///< Batch::progress of the furthest
   std::uint64_t examples = 0;
@@ -40,9 +40,9 @@ struct RetiredPush {
   bool refused = false;  ///< a server found it not finite
 };
 
-/// What the worker and the parameter servers have told each other about pushes: sequences, what is
-/// in flight, acknowledged, on disk, to be sent again. Payloads are the caller's; the scheme is
-/// docs/design/0007-updates.md.
+/// Record of what the worker and the parameter servers have told each other about pushes:
+/// sequences, what is in flight, acknowledged, on disk, to be sent again. Payloads are the
+/// caller's; the scheme is docs/design/0007-updates.md.
 ///
 /// Each shard goes back to its oldest update without an acknowledgement whenever one is refused or
 /// its way is lost, and sends from there in order; what comes twice its server knows.
@@ -58,10 +58,10 @@ class PushTracker {
 
   // --- What the worker wants
 
-  /// Whether another push may start.
+  /// Returns whether another push may start.
   [[nodiscard]] bool CanPush() const { return last_ - retired_ < options_.max_pushes; }
 
-  /// Whether everything that was pushed is acknowledged, also what had to be sent again.
+  /// Returns whether everything that was pushed is acknowledged, also what had to be sent again.
   [[nodiscard]] bool Idle() const;
 
   /// Starts a push; CanPush() must hold.
@@ -70,7 +70,7 @@ class PushTracker {
   /// By shard: the versions that later pushes were computed from.
   void SetFetchedVersions(std::vector<std::uint64_t> versions);
 
-  /// Whether servers are to be asked, now and again, to write to disk what this worker retains.
+  /// Sets whether servers are asked, now and again, to write to disk what this worker retains.
   void AskForFlush(bool wanted) { flush_.Want(wanted); }
 
   /// The push that a request carries; nullopt once it is answered, or nobody waits for it.
@@ -96,7 +96,7 @@ class PushTracker {
   /// The messages to send now, in order.
   std::vector<Message> Poll(Clock::TimePoint now);
 
-  /// When Poll may have more to send without another call; nullopt: not before one.
+  /// Returns when Poll may have more to send without another call; nullopt: not before one.
   [[nodiscard]] std::optional<Clock::TimePoint> NextPoll() const { return next_poll_; }
 
   /// The pushes that ended since the last call, in the order of their sequences.

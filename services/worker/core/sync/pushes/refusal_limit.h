@@ -21,7 +21,7 @@ class RefusalLimit {
   /// InvalidArgument when it is one too many.
   absl::Status OnRefused(const PushedShard* culprit, std::uint64_t progress);
 
-  /// Whether there was one too many.
+  /// Returns whether there was one too many.
   [[nodiscard]] bool reached() const { return reached_; }
 
  private:

@@ -11,7 +11,7 @@
 
 namespace adamant::worker {
 
-/// What one shard adds to a message.
+/// Amount that one shard adds to a message.
 struct MessageCost {
   std::uint64_t bytes = 0;
   std::uint64_t operand_bytes = 0;  ///< once per message for all shards of a tensor in a row

@@ -11,10 +11,10 @@
 
 namespace adamant::worker {
 
-/// How long to wait after so many refusals in a row: 50 ms, doubling, at most 1 s.
+/// Returns how long to wait after so many refusals in a row: 50 ms, doubling, at most 1 s.
 Clock::Duration RetryWait(std::uint32_t refusals);
 
-/// Where the primaries of shards are, and from when on one that has refused may be asked again.
+/// Places of the primaries of shards, and times from which one that has refused may be asked again.
 /// Threads: one at a time.
 class Routes {
  public:
@@ -41,8 +41,8 @@ class Routes {
 
   // --- What follows
 
-  /// Where a message about the shard may be sent now; nullopt: nowhere yet. If time opens the way,
-  /// `next` is brought forward to then.
+  /// Returns where a message about the shard may be sent now; nullopt: nowhere yet. If time opens
+  /// the way, `next` is brought forward to then.
   [[nodiscard]] std::optional<ServerSlot> Find(ShardId shard,
                                                Clock::TimePoint now,
                                                std::optional<Clock::TimePoint>& next) const;
@@ -50,7 +50,7 @@ class Routes {
   /// The record of the shard's bucket in the newest map; null before it has one.
   [[nodiscard]] const BucketRecord* RecordOf(ShardId shard) const;
 
-  /// Whether an answer under this configuration of the bucket is older than what is known.
+  /// Returns whether an answer under this configuration of the bucket is older than what is known.
   [[nodiscard]] bool Outdated(ShardId shard, ConfigurationVersion configuration_version) const;
 
   /// Numbers of requests rise over all kinds of them.
@@ -58,7 +58,7 @@ class Routes {
   [[nodiscard]] std::uint64_t last_request() const { return last_request_; }
 
  private:
-  /// When a shard that a server refused for now may be asked for again.
+  /// Time at which a shard that a server refused for now may be asked for again.
   struct Gate {
     Clock::TimePoint at{};
     std::uint32_t refusals = 0;  // in a row
