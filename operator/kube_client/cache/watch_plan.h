@@ -18,10 +18,12 @@ namespace adamant::kube {
 ///
 /// A watch that ends or breaks is resumed after the last version seen, at once if it had worked; a
 /// version that is too old, or a stream that makes no sense, means a list again. Failures wait 0.8
-/// s, then twice as long each time up to 30 s, times 1 to 2 by chance; two minutes without one
-/// start over. A watch that had worked, but broke within `kFlaky`, is a failure too, which waits
-/// for at most 3.2 s, times 1 to 2: where connections break every second, new ones at once would
-/// cost both sides a handshake a second each, and hear little more.
+/// s, then twice as long each time up to 10 s, times 1 to 2 by chance; two minutes without one
+/// start over. While it waits, its user acts on old objects, and makes pods of a job that is gone:
+/// so not for longer, though client-go waits up to 30 s. A watch that had worked, but broke within
+/// `kFlaky`, is a failure too, which waits for at most 3.2 s, times 1 to 2: where connections break
+/// every second, new ones at once would cost both sides a handshake a second each, and hear little
+/// more.
 ///
 /// A connection whose other end is gone says nothing, and neither does a watch on which nothing
 /// happens, but for a bookmark a minute. So a watch that has been silent for `kIdle` is ended and
@@ -65,7 +67,7 @@ class WatchPlan {
   [[nodiscard]] const std::string& resource_version() const { return version_; }
 
  private:
-  static constexpr std::chrono::milliseconds kLongestBackOff{30'000};
+  static constexpr std::chrono::milliseconds kLongestBackOff{10'000};
 
   bool Advance(std::string version);
   void Relist() { version_.clear(); }

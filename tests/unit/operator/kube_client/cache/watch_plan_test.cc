@@ -131,7 +131,7 @@ TEST_F(WatchPlanTest, VersionsThatAreNoNumbersAreTakenAsTheyAre) {
   EXPECT_EQ(plan_.resource_version(), "a");
 }
 
-TEST_F(WatchPlanTest, WaitsDoubleUpToHalfAMinuteAndVaryByChance) {
+TEST_F(WatchPlanTest, WaitsDoubleUpToTenSecondsAndVaryByChance) {
   double base = 0.8;
   for (int i = 0; i < 12; ++i) {
     plan_.Next();
@@ -139,7 +139,7 @@ TEST_F(WatchPlanTest, WaitsDoubleUpToHalfAMinuteAndVaryByChance) {
         plan_.Ended(absl::UnavailableError("connection refused"));
     EXPECT_GE(wait.count(), base);
     EXPECT_LE(wait.count(), 2 * base);
-    base = std::min(30.0, 2 * base);
+    base = std::min(10.0, 2 * base);
     clock_.Advance(std::chrono::duration_cast<Clock::Duration>(wait));
   }
 }
