@@ -18,6 +18,8 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+# `tools/build PRESET all_verify_interface_header_sets` compiles each header of a library by itself.
+set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
 
 find_program(ADAMANT_CCACHE ccache)
 if(ADAMANT_CCACHE)
@@ -77,6 +79,17 @@ function(adamant_library name)
   target_sources(${name} ${scope} FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HDRS})
   target_include_directories(${name} ${scope} ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} ${scope} ${ARG_DEPS})
+  if(ARG_SRCS AND BUILD_TESTING)
+    adamant_link_test(${name})
+  endif()
+endfunction()
+
+# A program of all that a library has: it links where the library names all that it needs, whatever others add to theirs.
+file(WRITE ${PROJECT_BINARY_DIR}/link_tests/main.cc "int main() { return 0; }\n")
+function(adamant_link_test name)
+  add_executable(${name}_links ${PROJECT_BINARY_DIR}/link_tests/main.cc)
+  set_target_properties(${name}_links PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/link_tests)
+  target_link_libraries(${name}_links PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,${name}>)
 endfunction()
 
 # What ships, and the benchmarks, each built together by one name.
