@@ -155,10 +155,9 @@ controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
       .copies = replication.copies,
       .min_in_sync = replication.min_in_sync,
       .bucket_bytes = BucketBytesOf(job),
-      .logged = replication.mode == job::PersistenceMode::kWal ||
-                replication.mode == job::PersistenceMode::kWalSync,
+      .logged = IsLogged(replication.mode),
       .workers_retain = replication.retain_bytes > 0,
-      .only_checkpoints = replication.mode == job::PersistenceMode::kNone,
+      .only_checkpoints = replication.mode == protocol::PersistenceMode::kNone,
       .epochs = static_cast<std::uint64_t>(policy.epochs()),
       .checkpoint_interval = job::ToMilliseconds(policy.checkpoint_interval()),
       .restart_limit = static_cast<std::uint32_t>(policy.restart_budget().limit()),

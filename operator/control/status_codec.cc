@@ -28,7 +28,7 @@ controller::FailoverReport DecodeFailover(const v1::FailoverStatus& failover) {
           .restores = failover.restores()};
 }
 
-void EncodeBucket(const controller::BucketReport& bucket, v1::JobStatus& status) {
+void EncodeBucket(const controller::BucketStatus& bucket, v1::JobStatus& status) {
   v1::BucketStatus& added = *status.add_buckets();
   added.set_bucket(bucket.bucket);
   added.set_state(bucket.state);
@@ -41,7 +41,7 @@ void EncodeBucket(const controller::BucketReport& bucket, v1::JobStatus& status)
 // Those that need attention first: a job may have more buckets than an answer can hold.
 void EncodeBuckets(const controller::JobReport& report, v1::JobStatus& status) {
   for (const bool ready : {false, true}) {
-    for (const controller::BucketReport& bucket : report.buckets) {
+    for (const controller::BucketStatus& bucket : report.buckets) {
       if ((bucket.state == "Ready") == ready && status.buckets_size() < kMostBuckets) {
         EncodeBucket(bucket, status);
       }

@@ -25,7 +25,7 @@
 #include "operator/local/model/export_model.h"
 #include "operator/local/model/model_check.h"
 #include "operator/local/processes/processes.h"
-#include "operator/local/processes/stop_signals.h"
+#include "operator/local/processes/signal_pipe.h"
 #include "operator/local/run_folder/checkpoint_file.h"
 #include "operator/local/run_folder/run_dir.h"
 #include "operator/local/run_folder/run_folder.h"
@@ -131,7 +131,7 @@ class Runner {
   const bool is_over_;
   Observer& observer_;
   const SystemClock clock_;
-  const StopSignals signals_;
+  const SignalPipe signals_;
 
   metrics::Registry registry_;
   RunMetrics metrics_{registry_};
@@ -266,7 +266,7 @@ void Runner::HandleSignals() {
       launcher_.KillAll();
     }
     Handle(controller::SuspendRequested{
-        .reason = "stopped by " + StopSignals::NameOf(signal) +
+        .reason = "stopped by " + SignalPipe::NameOf(signal) +
                   (CanBeResumed(paths_) ? "; adamant train --resume goes on from here" : ""),
         .at_once = again});
   }

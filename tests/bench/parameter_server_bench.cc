@@ -29,7 +29,7 @@ constexpr std::int64_t kShardBytes = ShardLayout::kShardBytes;
 constexpr std::uint32_t kWriters = 4;
 
 /// One tensor of kShards full shards. Nothing is flushed.
-ServerOptions Options(const ParameterOptimiser& optimiser) {
+ParameterServerOptions Options(const ParameterOptimiser& optimiser) {
   return {.job_uid = 1,
           .writers = kWriters,
           .parameters = {{.name = "w",
@@ -244,7 +244,7 @@ BENCHMARK(LoopbackLatency)->ArgName("copies")->Arg(1)->Arg(3)->UseRealTime();
 /// 4 KB each, spread over 64 buckets, 256 in a message.
 void LoopbackSmall(benchmark::State& state) {
   constexpr std::int64_t kElements = 1024;
-  ServerOptions options = Options(OptimiserFor(0));
+  ParameterServerOptions options = Options(OptimiserFor(0));
   options.buckets = 64;
   options.parameters.clear();
   for (int i = 0; i < 256; ++i) {

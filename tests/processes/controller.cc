@@ -31,7 +31,7 @@
 #include <utility>
 #include <vector>
 
-#include "operator/local/processes/stop_signals.h"
+#include "operator/local/processes/signal_pipe.h"
 #include "operator/local/run_folder/run_dir.h"
 #include "operator/local/runner.h"
 #include "proto/adamant/v1/job.pb.h"

@@ -22,7 +22,7 @@
 #include "operator/cli/warnings/net_plan.h"
 #include "operator/local/finished_run.h"
 #include "operator/local/processes/control_group.h"
-#include "operator/local/processes/stop_signals.h"
+#include "operator/local/processes/signal_pipe.h"
 #include "operator/local/run_folder/run_dir.h"
 #include "operator/local/runner.h"
 #include "operator/local/state/job_data.h"

@@ -15,7 +15,7 @@ namespace adamant::cli {
 std::string MachineWarning(const v1::TrainingJob& job, std::size_t processors);
 
 /// Returns what to tell of a job whose processes ended too often: how many share so many
-/// processors; "" of few.
+/// processors; "" of few, and of pods.
 std::string CrowdText(const v1::TrainingJob& job, std::size_t processors);
 
 }  // namespace adamant::cli

@@ -28,7 +28,7 @@ absl::StatusOr<std::vector<MemoryNeed>> MemoryNeeds(v1::TrainingJob job);
 /// A line for people: the need by role and in all, and what is free where that is known.
 std::string MemoryLine(const std::vector<MemoryNeed>& needs, std::optional<std::uint64_t> free);
 
-/// Returns what to warn of before the job starts; "" where there is room.
+/// Returns what to warn of before the job starts; "" where there is room, or that is not known.
 std::string MemoryWarning(const std::vector<MemoryNeed>& needs, std::optional<std::uint64_t> free);
 
 }  // namespace adamant::cli

@@ -46,7 +46,8 @@ class Balancer {
   /// Returns who creates each bucket. Every server must be running.
   [[nodiscard]] std::vector<ServerId> Assign(const std::vector<Server>& servers) const;
 
-  /// Returns who should create a bucket instead of a server that has died; nullopt: nobody runs.
+  /// Returns who should create a bucket instead of a server that has died; nullopt: none
+  /// runs that is not draining.
   [[nodiscard]] static std::optional<ServerId> Replacement(const std::vector<Server>& servers,
                                                            const Load& load);
 

@@ -6,7 +6,7 @@
 
 namespace adamant::controller {
 
-void BucketSummary::Add(const BucketReport& bucket) {
+void BucketSummary::Add(const BucketStatus& bucket) {
   ++states[bucket.state];
   largest_version = std::max(largest_version, bucket.record.version);
   largest_lag = std::max(largest_lag, bucket.lag);
@@ -54,12 +54,12 @@ std::vector<double> Failovers::OnRecordsChanged(TimePoint now) {
   return caught_up;
 }
 
-BucketReport Failovers::ReportOf(BucketId bucket, std::optional<std::size_t> live_copies) const {
+BucketStatus Failovers::ReportOf(BucketId bucket, std::optional<std::size_t> live_copies) const {
   const Configuration& record = configurations_.At(bucket);
   const auto service =
       live_copies ? configurations_.ServiceOf(bucket) : Configurations::Service::kServed;
   const std::size_t copies = live_copies.value_or(record.replicas.size());
-  BucketReport report{.bucket = bucket,
+  BucketStatus report{.bucket = bucket,
                       .state = std::string(StateOf(record, service, copies, settings_)),
                       .record = record,
                       .rolled_back = state_.histories[bucket].rolled_back};

@@ -14,7 +14,7 @@
 namespace adamant::controller {
 
 /// State of a bucket; mirrors BucketStatus of control.proto.
-struct BucketReport {
+struct BucketStatus {
   BucketId bucket = 0;
   std::string state;
   Configuration record;
@@ -31,7 +31,7 @@ struct BucketSummary {
   std::uint64_t rolled_back = 0;          ///< updates, over the job
   std::uint32_t rolled_back_buckets = 0;  ///< that have lost any
 
-  void Add(const BucketReport& bucket);
+  void Add(const BucketStatus& bucket);
 };
 
 /// The last promotion, and how many there were; mirrors FailoverStatus.
@@ -72,7 +72,7 @@ class Failovers {
 
   /// `live_copies`: of its replicas, how many are known to run; nullopt: the job does not run, and
   /// the bucket is as good as its record.
-  [[nodiscard]] BucketReport ReportOf(BucketId bucket,
+  [[nodiscard]] BucketStatus ReportOf(BucketId bucket,
                                       std::optional<std::size_t> live_copies) const;
   [[nodiscard]] std::optional<FailoverReport> Last(TimePoint now) const;
 

@@ -64,7 +64,7 @@ class Restores {
                                                              const Load& load,
                                                              TimePoint now) const;
 
-  /// Returns true while whoever may have more of the lost bucket is still waited for.
+  /// Returns true while there is time for whoever may have more of the lost bucket.
   [[nodiscard]] bool IsWaiting(BucketId bucket, TimePoint now) const {
     return now < losses_.at(bucket).since + kTimeout;
   }

@@ -13,8 +13,8 @@ namespace adamant::controller {
 
 /// Returns what is to be said of the model of a job that ends: that spec.runPolicy.targetAccuracy
 /// was not reached, that an earlier epoch was better, that the job went back, that little was
-/// learned, or less than at a lower rate, that the model is poor, that updates were lost. "" where
-/// there is nothing to say.
+/// learned, or less than at a lower rate, that the model is poor, that it learned its examples
+/// by heart, that updates were lost. "" where there is nothing to say.
 [[nodiscard]] std::string ReservationsOf(const JobSettings& settings, const JobState& state);
 
 /// Of a job that succeeds: kPoor, kWorse or kOther.

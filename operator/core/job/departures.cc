@@ -8,7 +8,7 @@
 namespace adamant::controller {
 namespace {
 
-Loss LossOf(const ProcessExited& event, bool has_run) {
+ProcessLoss LossOf(const ProcessExited& event, bool has_run) {
   return {.how = event.how,
           .cause = event.cause,
           .exit_code = event.exit_code,
@@ -47,7 +47,7 @@ void Departures::OnExited(const ProcessExited& event, TimePoint now) {
   if (slot.liveness != ProcessTable::Liveness::kWaiting) {
     MarkLost(slot, LossOf(event, slot.has_run), now);
   } else if (slot.loss && event.cause == LossCause::kNodeLost) {  // why it was silent
-    slot.loss = Loss{
+    slot.loss = ProcessLoss{
         .how = event.how, .cause = event.cause, .reason = event.reason, .intended = event.moves};
   }
   if (slot.loss && !outcome_.IsDecided()) {
@@ -102,7 +102,7 @@ void Departures::LoseIfHung(ProcessTable::Slot& slot, double busy_seconds, TimeP
            now);
 }
 
-void Departures::MarkLost(ProcessTable::Slot& slot, Loss loss, TimePoint now) {
+void Departures::MarkLost(ProcessTable::Slot& slot, ProcessLoss loss, TimePoint now) {
   processes_.MarkLost(slot, std::move(loss), now);
   training_.OnLost(slot.id, now);
   training_.PublishMembers(now);

@@ -42,7 +42,7 @@ class Departures {
 
  private:
   void LeaveVolume(const ProcessExited& event);
-  void MarkLost(ProcessTable::Slot& slot, Loss loss, TimePoint now);
+  void MarkLost(ProcessTable::Slot& slot, ProcessLoss loss, TimePoint now);
 
   /// A worker that was one too many has ended.
   void OnLeft(ProcessTable::Slot& slot, TimePoint now);

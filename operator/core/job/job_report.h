@@ -53,7 +53,7 @@ struct JobReport {
   /// they can, and which of its servers run is known by now.
   bool goes_on = false;
   std::vector<MemberReport> members;
-  std::vector<BucketReport> buckets{};
+  std::vector<BucketStatus> buckets{};
   BucketSummary bucket_summary{};
   std::optional<FailoverReport> last_failover{};
   std::uint64_t checkpoint = 0;        ///< newest one; 0: none

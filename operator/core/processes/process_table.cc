@@ -14,7 +14,7 @@ std::chrono::milliseconds WaitAfter(std::chrono::milliseconds first, std::uint32
 }
 
 // The end of a process tells them, too, where it was its last line.
-std::string LastWords(const ProcessTable::Slot& slot, const Loss& loss) {
+std::string LastWords(const ProcessTable::Slot& slot, const ProcessLoss& loss) {
   return slot.last_words.empty() || loss.how.find(slot.last_words) != std::string::npos
              ? ""
              : "; " + slot.last_words;
@@ -58,7 +58,7 @@ absl::Status ProcessTable::DecideGivenUp(std::span<const StartProcess> known) {
         record.joined != 0 && record.uid.empty() && record.concluded < record.generation;
     const StartProcess last{.id = slot.id, .generation = record.generation};
     if (given_up && !IsSurplus(slot.id) && std::ranges::find(known, last) == known.end()) {
-      slot.loss = Loss{.how = "was silent", .reason = LossReason::kUnresponsive};
+      slot.loss = ProcessLoss{.how = "was silent", .reason = LossReason::kUnresponsive};
       ADAMANT_RETURN_IF_ERROR(DecideRestart(slot));
     }
   }
@@ -173,7 +173,7 @@ void ProcessTable::OnDisconnected(ConnectionId connection) {
   }
 }
 
-void ProcessTable::MarkLost(Slot& slot, Loss loss, TimePoint now) {
+void ProcessTable::MarkLost(Slot& slot, ProcessLoss loss, TimePoint now) {
   if (slot.liveness == Liveness::kRunning) {
     Forgive(Record(slot.id).losses, now - slot.since);
   }
@@ -195,7 +195,7 @@ void ProcessTable::Forgive(std::uint32_t& losses, Clock::Duration ran) const {
 }
 
 absl::Status ProcessTable::DecideRestart(Slot& slot) {
-  const Loss loss = *std::exchange(slot.loss, std::nullopt);
+  const ProcessLoss loss = *std::exchange(slot.loss, std::nullopt);
   const Verdict verdict = Judge(settings_.failure_rules, slot.id.role, loss);
   const std::string name = ToString(slot.id);
   const std::string by = verdict.rule.empty() ? "" : " (" + verdict.rule + ")";

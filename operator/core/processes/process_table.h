@@ -51,9 +51,10 @@ class ProcessTable {
     bool leaving = false;         ///< kRunning: was told to stop, as it is one too many
     bool has_run = false;         ///< some process of it has joined this controller
     TimePoint since{};            ///< kRunning: when it joined this controller
-    std::optional<Loss> loss{};   ///< kWaiting: what to do about it is decided when it has ended
-    std::string last_words{};     ///< why its last process cannot go on, where it has said so
-    std::string loading{};        ///< kRunning and not started: what it does, where it has said so
+    std::optional<ProcessLoss>
+        loss{};                ///< kWaiting: what to do about it is decided when it has ended
+    std::string last_words{};  ///< why its last process cannot go on, where it has said so
+    std::string loading{};     ///< kRunning and not started: what it does, where it has said so
     std::string address;
     std::string metrics_address;
     std::string replication_address;
@@ -105,7 +106,7 @@ class ProcessTable {
 
   /// Frees the slot of a process that is lost; from now on counts the wait before the next one.
   /// DecideRestart says what follows.
-  void MarkLost(Slot& slot, Loss loss, TimePoint now);
+  void MarkLost(Slot& slot, ProcessLoss loss, TimePoint now);
 
   /// The lost process has ended, or never was: plans its restart as failureRules want it.
   /// Errors: the job is to fail, saying what died and why that is the end: FailedPrecondition by a

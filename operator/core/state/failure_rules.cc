@@ -6,7 +6,7 @@
 namespace adamant::controller {
 namespace {
 
-bool Fits(const FailureRule& rule, Role role, const Loss& loss) {
+bool Fits(const FailureRule& rule, Role role, const ProcessLoss& loss) {
   const bool any_code = rule.exit_codes.empty();
   const bool any_role = rule.roles.empty();
   return rule.cause == loss.cause &&
@@ -14,7 +14,7 @@ bool Fits(const FailureRule& rule, Role role, const Loss& loss) {
          (any_role || std::ranges::count(rule.roles, role));
 }
 
-LossAction ActionWithoutRule(const Loss& loss) {
+LossAction ActionWithoutRule(const ProcessLoss& loss) {
   if (loss.cause != LossCause::kExit) {
     return LossAction::kIgnore;
   }
@@ -41,7 +41,7 @@ std::string_view LossReasonName(LossReason reason) {
   return "Failed";
 }
 
-Verdict Judge(std::span<const FailureRule> rules, Role role, const Loss& loss) {
+Verdict Judge(std::span<const FailureRule> rules, Role role, const ProcessLoss& loss) {
   if (loss.intended) {
     return {.action = LossAction::kIgnore, .rule = ""};
   }

@@ -45,7 +45,7 @@ inline bool IsDisruption(LossReason reason) {
 }
 
 /// Facts that are known of a loss.
-struct Loss {
+struct ProcessLoss {
   std::string how{};  ///< "was killed by signal 9"; continues "worker-1 …"
   LossCause cause = LossCause::kExit;
   std::optional<int> exit_code{};  ///< 128 + its number where a signal ended it; absent: not known
@@ -78,6 +78,6 @@ struct Verdict {
 /// The first rule that fits decides. Where none does, a bad configuration fails the job, and so
 /// does a machine that does not let a process run; another exit costs a restart, and what was not
 /// the process's own doing costs nothing.
-Verdict Judge(std::span<const FailureRule> rules, Role role, const Loss& loss);
+Verdict Judge(std::span<const FailureRule> rules, Role role, const ProcessLoss& loss);
 
 }  // namespace adamant::controller

@@ -10,7 +10,7 @@
 #include "operator/core/buckets/configurations.h"
 #include "operator/core/processes/process_table.h"
 #include "operator/core/state/state.h"
-#include "operator/core/training/snapshot_taker.h"
+#include "operator/core/training/snapshot_coordinator.h"
 
 namespace adamant::controller {
 
@@ -39,7 +39,7 @@ class CheckpointTaker {
                   Outbox& outbox,
                   ProcessTable& processes,
                   const Configurations& configurations,
-                  SnapshotTaker& snapshots)
+                  SnapshotCoordinator& snapshots)
       : settings_(settings),
         state_(state),
         outbox_(outbox),
@@ -98,7 +98,7 @@ class CheckpointTaker {
   Outbox& outbox_;
   ProcessTable& processes_;
   const Configurations& configurations_;
-  SnapshotTaker& snapshots_;
+  SnapshotCoordinator& snapshots_;
 
   std::optional<Attempt> attempt_;
   std::optional<TimePoint> next_;  // when the next attempt begins

@@ -12,7 +12,7 @@
 #include "operator/core/processes/process_table.h"
 #include "operator/core/training/checkpoint_taker.h"
 #include "operator/core/training/parts.h"
-#include "operator/core/training/snapshot_taker.h"
+#include "operator/core/training/snapshot_coordinator.h"
 #include "services/common/base/ids.h"
 
 namespace adamant::controller {
@@ -140,7 +140,7 @@ class EpochSequence {
   std::set<std::uint32_t> unflushed_workers_;  // kFlushing
   std::vector<std::uint64_t> generations_;     // of the buckets, when the workers began to flush
                                                // or the first weights were asked for
-  SnapshotTaker snapshots_;
+  SnapshotCoordinator snapshots_;
   CheckpointTaker checkpoints_;
   std::optional<TimePoint> export_retry_;
   bool export_disturbed_ = false;

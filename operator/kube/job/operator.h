@@ -70,7 +70,7 @@ class Operator {
   /// Takes no more work, finishes what was begun, and gives the lease up last. Idempotent.
   void Stop();
 
-  /// Returns true if it knows the cluster's jobs and pods.
+  /// Returns true if it knows the cluster's jobs, pods, nodes and budgets.
   [[nodiscard]] bool ready() const {
     return jobs_.synced() && pods_.synced() && nodes_.synced() && budgets_.synced();
   }

@@ -59,7 +59,7 @@ class StatusWriter {
   absl::Status Write(const v1::TrainingJobStatus& status, const Check& is_ours);
 
   /// Returns what the API has refused of a status that was then written in part, as it has to be
-  /// told, once for each reason.
+  /// told: once until the reason is another one.
   std::optional<std::string> TakeRefusal() { return std::exchange(refusal_, std::nullopt); }
 
  private:

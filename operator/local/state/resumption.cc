@@ -273,7 +273,7 @@ absl::Status CompareFiles(Comparison& comparison) {
     }
     const dataset::IdxPaths files{.images = source->idx().images(),
                                   .labels = source->idx().labels()};
-    const absl::StatusOr<std::vector<job::DataFile>> found =
+    const absl::StatusOr<std::vector<job::FingerprintedFile>> found =
         job::FingerprintFiles({.paths = files,
                                .names = files,
                                .fields = {.images = "idx.images", .labels = "idx.labels"}},
@@ -282,7 +282,7 @@ absl::Status CompareFiles(Comparison& comparison) {
       continue;  // nobody needs them any more
     }
     ADAMANT_RETURN_IF_ERROR(found.status());
-    for (const job::DataFile& file : *found) {
+    for (const job::FingerprintedFile& file : *found) {
       const auto begun = std::ranges::find(known, file.field, &controller::DataFile::field);
       if (begun != known.end() && begun->fingerprint != file.fingerprint) {
         Judge(file.field + ": " + job::OtherFile(file.name),

@@ -103,4 +103,25 @@ protocol::DataServerProgress Decode(const v1::DataServerProgress& message) {
   return progress;
 }
 
+void Encode(const protocol::DataServerProgress& progress, v1::DataServerProgress& message) {
+  message.set_epoch(progress.epoch);
+  message.set_counted_examples(progress.counted_examples);
+  message.set_total_examples(progress.total_examples);
+  message.set_dispatched_examples(progress.dispatched_examples);
+  message.set_retrained_examples(progress.retrained_examples);
+  message.set_job_examples(progress.job_examples);
+  message.set_training_examples(progress.training_examples);
+  message.set_decided_epoch(progress.decided_epoch);
+  for (const protocol::DataFile& file : progress.data_files) {
+    Encode(file, *message.add_data_files());
+  }
+  for (const protocol::UnattendedEpoch& epoch : progress.unattended) {
+    v1::UnattendedEpoch& entry = *message.add_unattended();
+    entry.set_epoch(epoch.epoch);
+    entry.set_counted(epoch.counted);
+    entry.set_left(epoch.left);
+    entry.set_retrained(epoch.retrained);
+  }
+}
+
 }  // namespace adamant::codec

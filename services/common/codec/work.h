@@ -30,5 +30,6 @@ protocol::DataFile Decode(const v1::DataFile& message);
 void Encode(const protocol::DataFile& file, v1::DataFile& message);
 
 protocol::DataServerProgress Decode(const v1::DataServerProgress& message);
+void Encode(const protocol::DataServerProgress& progress, v1::DataServerProgress& message);
 
 }  // namespace adamant::codec

@@ -9,14 +9,11 @@
 #include "absl/status/statusor.h"
 #include "services/common/export/safetensors.h"
 #include "services/common/model/model.h"
+#include "services/common/protocol/work.h"
 
 namespace adamant::exports {
 
-/// Map of raw bytes to the net's input: value = (byte - mean[channel]) / deviation[channel].
-struct Normalisation {
-  std::vector<float> mean;       ///< by channel, in units of the byte (0..255)
-  std::vector<float> deviation;  ///< by channel, > 0
-};
+using protocol::Normalisation;
 
 /// The net with its weights as an ONNX model (opset 13).
 ///   input  "input":  float32 [batch, channels, height, width], raw bytes 0..255 as floats; the

@@ -141,7 +141,7 @@ class Fetch final : public TransferSink {
 
   bool GoOn() override {
     const std::chrono::duration<double> passed = clock_.Now() - begun_;
-    FetchProgress progress{.bytes = file_.size(), .total = total_};
+    DownloadProgress progress{.bytes = file_.size(), .total = total_};
     if (passed.count() > 0) {
       progress.bytes_per_second = static_cast<double>(received_in_all_) / passed.count();
     }
@@ -175,7 +175,7 @@ class Fetch final : public TransferSink {
 
 }  // namespace
 
-std::string ToString(const FetchProgress& progress) {
+std::string ToString(const DownloadProgress& progress) {
   std::string text = Bytes(static_cast<double>(progress.bytes));
   if (progress.total && *progress.total > 0) {
     const double share = static_cast<double>(progress.bytes) / static_cast<double>(*progress.total);

@@ -27,7 +27,7 @@ struct FetchOptions {
 };
 
 /// Progress of a fetch.
-struct FetchProgress {
+struct DownloadProgress {
   std::uint64_t bytes = 0;               ///< of the file that are here
   std::optional<std::uint64_t> total{};  ///< the file's size, where it is known
   double bytes_per_second = 0;           ///< since this fetch began
@@ -35,7 +35,7 @@ struct FetchProgress {
 };
 
 /// "45 % of 9.9 MB, 3.1 MB/s, 2 s left"
-std::string ToString(const FetchProgress& progress);
+std::string ToString(const DownloadProgress& progress);
 
 /// Party that waits for a fetch. Called on the thread that fetches.
 class FetchObserver {
@@ -43,7 +43,7 @@ class FetchObserver {
   virtual ~FetchObserver() = default;
 
   /// Called about once a second, and more often while bytes come. False: the fetch is to end.
-  virtual bool OnProgress(const FetchProgress& progress) = 0;
+  virtual bool OnProgress(const DownloadProgress& progress) = 0;
 
   /// A try has failed for this reason. Waits for `time` before the next; false: there is to be
   /// none.

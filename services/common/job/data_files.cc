@@ -5,15 +5,15 @@
 
 namespace adamant::job {
 
-absl::StatusOr<std::vector<DataFile>> FingerprintFiles(const IdxSource& source,
-                                                       const std::string& set) {
+absl::StatusOr<std::vector<FingerprintedFile>> FingerprintFiles(const IdxSource& source,
+                                                                const std::string& set) {
   using dataset::FingerprintReading;
   ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t images,
                            dataset::Fingerprint(source.paths.images, FingerprintReading::kSample));
   ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t labels,
                            dataset::Fingerprint(source.paths.labels, FingerprintReading::kWhole));
   const std::string path = "spec.data." + set + ".";
-  return std::vector<DataFile>{
+  return std::vector<FingerprintedFile>{
       {.field = path + source.fields.images, .name = source.names.images, .fingerprint = images},
       {.field = path + source.fields.labels, .name = source.names.labels, .fingerprint = labels}};
 }

@@ -13,7 +13,7 @@
 namespace adamant::job {
 
 /// A file of a job's data.
-struct DataFile {
+struct FingerprintedFile {
   std::string field;  ///< of the manifest: "spec.data.train.idx.images"
   std::string name;   ///< as IdxSource calls it
   std::uint64_t fingerprint = 0;
@@ -21,8 +21,8 @@ struct DataFile {
 
 /// Both files of `source`, the labels read whole. `set`: "train" or "validation".
 /// Errors: those of dataset::Fingerprint.
-absl::StatusOr<std::vector<DataFile>> FingerprintFiles(const IdxSource& source,
-                                                       const std::string& set);
+absl::StatusOr<std::vector<FingerprintedFile>> FingerprintFiles(const IdxSource& source,
+                                                                const std::string& set);
 
 /// "… is not the file that the job began with: …"
 std::string OtherFile(const std::string& name);

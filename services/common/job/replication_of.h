@@ -3,14 +3,15 @@
 #include <chrono>
 #include <cstdint>
 
+#include "services/common/protocol/persistence_mode.h"
+
 namespace adamant::v1 {
 class TrainingJob;
 }
 
 namespace adamant::job {
 
-/// Promise of an acknowledgement beyond the number of copies; v1::Persistence::Mode.
-enum class PersistenceMode { kDelayed, kWal, kWalSync, kNone };
+using protocol::PersistenceMode;
 
 /// Settings for how the parameters of a job are kept: spec.distribution.parameterServers.
 struct Replication {

@@ -37,10 +37,13 @@ struct Join {
   std::string peer{};  ///< IP address that it came from, as its connection says; empty: not known
 };
 
+/// Number of units of a layer, and of those that are dead.
 struct DeadUnits {
   std::string layer{};
   std::uint64_t units = 0;
   std::uint64_t dead = 0;
+
+  bool operator==(const DeadUnits&) const = default;
 };
 
 struct WorkerProgress {

@@ -39,6 +39,14 @@ struct LeaseResult {
   std::uint64_t correct = 0;  ///< top-1
 };
 
+/// How bytes become inputs: (byte - mean[channel]) / deviation[channel].
+struct Normalisation {
+  std::vector<float> mean{};       ///< by channel, in units of the byte (0..255)
+  std::vector<float> deviation{};  ///< by channel, > 0
+
+  bool operator==(const Normalisation&) const = default;
+};
+
 // --- From the controller to data servers
 
 struct OpenEpoch {
@@ -85,25 +93,29 @@ struct DataFile {
   bool operator==(const DataFile&) const = default;
 };
 
-/// An epoch that ended while no controller was there.
+/// An epoch of the whole job that ended while no controller was there. Counts are of examples.
 struct UnattendedEpoch {
   DataEpoch epoch = 0;
   std::uint64_t counted = 0;
   std::uint64_t left = 0;
   std::uint64_t retrained = 0;
+
+  bool operator==(const UnattendedEpoch&) const = default;
 };
 
+/// Totals of a data server, in its heartbeats. Examples are of its parts where nothing else is
+/// said.
 struct DataServerProgress {
   DataEpoch epoch = 0;
-  std::uint64_t counted_examples = 0;
-  std::uint64_t total_examples = 0;
-  std::uint64_t dispatched_examples = 0;
-  std::uint64_t retrained_examples = 0;
-  std::uint64_t job_examples = 0;
-  std::uint64_t training_examples = 0;
-  DataEpoch decided_epoch = 0;
-  std::vector<UnattendedEpoch> unattended{};
-  std::vector<DataFile> data_files{};
+  std::uint64_t counted_examples = 0;     ///< in this epoch
+  std::uint64_t total_examples = 0;       ///< of an epoch
+  std::uint64_t dispatched_examples = 0;  ///< out under lease
+  std::uint64_t retrained_examples = 0;   ///< in this epoch
+  std::uint64_t job_examples = 0;         ///< acknowledged in all epochs and parts, as known here
+  std::uint64_t training_examples = 0;    ///< of the whole training data
+  DataEpoch decided_epoch = 0;            ///< of part 0's record, where it is this server's; else 0
+  std::vector<UnattendedEpoch> unattended{};  ///< before that epoch, no controller knows of them
+  std::vector<DataFile> data_files{};         ///< that this server has read
 };
 
 }  // namespace adamant::protocol

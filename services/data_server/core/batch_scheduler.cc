@@ -241,8 +241,9 @@ std::vector<BatchId> BatchScheduler::Upcoming(std::size_t count) const {
   return batches_.Upcoming(count);
 }
 
-SchedulerProgress BatchScheduler::progress() const {
-  SchedulerProgress progress{.epoch = parts_.epoch(), .job_examples = parts_.JobExamples()};
+protocol::DataServerProgress BatchScheduler::progress() const {
+  protocol::DataServerProgress progress{.epoch = parts_.epoch(),
+                                        .job_examples = parts_.JobExamples()};
   if (const Part* first = parts_.Find(0); first != nullptr && first->ready()) {
     progress.decided_epoch = first->stored_epoch();
     progress.unattended = first->ledger().unattended;

@@ -38,18 +38,6 @@ struct BatchSchedulerOptions {
   Clock::Duration controller_timeout = std::chrono::seconds(15);
 };
 
-/// Totals for heartbeats and metrics. Examples are of this server's parts.
-struct SchedulerProgress {
-  DataEpoch epoch = 0;
-  std::uint64_t counted_examples = 0;  ///< in this epoch
-  std::uint64_t total_examples = 0;
-  std::uint64_t dispatched_examples = 0;  ///< out under lease
-  std::uint64_t retrained_examples = 0;   ///< in this epoch
-  std::uint64_t job_examples = 0;         ///< acknowledged in all epochs and parts, as known here
-  DataEpoch decided_epoch = 0;            ///< of part 0's record, where it is ours; else 0
-  std::vector<UnattendedEpoch> unattended{};  ///< before that epoch, no controller knows of them
-};
-
 /// Dispatches work to workers under leases and keeps the ledger of the epoch
 /// (docs/design/0001-spine.md, "An epoch" and "The end of an epoch").
 ///
@@ -71,7 +59,8 @@ class BatchScheduler {
   /// The batches that will be dispatched next, at most `count`, so that they can be prepared.
   [[nodiscard]] std::vector<BatchId> Upcoming(std::size_t count) const;
 
-  [[nodiscard]] SchedulerProgress progress() const;
+  /// Without what only whoever reads the data knows: training_examples and data_files.
+  [[nodiscard]] protocol::DataServerProgress progress() const;
 
  private:
   using TimePoint = Clock::TimePoint;

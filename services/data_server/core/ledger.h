@@ -8,17 +8,11 @@
 
 #include "absl/status/statusor.h"
 #include "services/common/base/ids.h"
+#include "services/common/protocol/work.h"
 
 namespace adamant::data_server {
 
-/// An epoch of the whole job that ended while no controller was there. Counts are of examples.
-struct UnattendedEpoch {
-  DataEpoch epoch = 0;
-  std::uint64_t counted = 0;
-  std::uint64_t left = 0;
-  std::uint64_t retrained = 0;
-  bool operator==(const UnattendedEpoch&) const = default;
-};
+using protocol::UnattendedEpoch;
 
 /// Known state of one part of the training data: the value of its record on the parameter servers.
 /// Nothing else about an epoch is kept anywhere.

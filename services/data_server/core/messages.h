@@ -69,7 +69,7 @@ struct WorkView {
 /// Returns what of the cluster's view the scheduler needs.
 WorkView WorkViewOf(const protocol::Membership& membership);
 
-struct Record {
+struct VersionedRecord {
   std::uint64_t version = 0;
   std::string value;
 };
@@ -77,7 +77,7 @@ struct Record {
 /// Answer to ReadRecord; no record: it is absent.
 struct RecordRead {
   std::uint64_t request = 0;
-  std::optional<Record> record;
+  std::optional<VersionedRecord> record;
 };
 
 /// Answer to WriteRecord. `conflict`: the stored version was another one, nothing was written by

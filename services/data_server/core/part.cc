@@ -38,7 +38,7 @@ absl::Status Part::CheckLayout(const Ledger& ledger) const {
   return absl::OkStatus();
 }
 
-bool Part::ResolveConflict(const std::optional<Record>& record) {
+bool Part::ResolveConflict(const std::optional<VersionedRecord>& record) {
   if (!record || record->value != under_way_->value) {
     under_way_.reset();
     return false;
@@ -49,7 +49,7 @@ bool Part::ResolveConflict(const std::optional<Record>& record) {
   return true;
 }
 
-absl::Status Part::Load(const std::optional<Record>& record) {
+absl::Status Part::Load(const std::optional<VersionedRecord>& record) {
   Ledger ledger;
   ledger.counted.resize(layout_.Batches(part_));
   if (record) {

@@ -34,11 +34,11 @@ class Part {
   /// After Conflict, the record has been read: whether it holds what we were writing, so that the
   /// write had succeeded and only its answer was missed. If not, another server wrote: what was
   /// under way is given up, and the part waits for Load.
-  bool ResolveConflict(const std::optional<Record>& record);
+  bool ResolveConflict(const std::optional<VersionedRecord>& record);
 
   /// Takes the record over. Errors: DataLoss, FailedPrecondition for a value that this job cannot
   /// have written.
-  absl::Status Load(const std::optional<Record>& record);
+  absl::Status Load(const std::optional<VersionedRecord>& record);
 
   /// The write that is due, if any; it is under way from now on. `request` is left for the caller.
   std::optional<WriteRecord> StartWrite();

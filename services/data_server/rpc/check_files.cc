@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/job/data_files.h"
@@ -11,7 +12,7 @@
 namespace adamant::data_server {
 namespace {
 
-absl::Status Compare(const job::DataFile& file, const v1::Welcome& welcome) {
+absl::Status Compare(const job::FingerprintedFile& file, const v1::Welcome& welcome) {
   const auto known = std::ranges::find(welcome.data_files(), file.field, &v1::DataFile::field);
   if (known == welcome.data_files().end() || known->fingerprint() == file.fingerprint) {
     return absl::OkStatus();
@@ -22,11 +23,11 @@ absl::Status Compare(const job::DataFile& file, const v1::Welcome& welcome) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<v1::DataFile>> CheckFiles(const v1::Welcome& welcome,
-                                                     const DataPlaces& places,
-                                                     service::ControllerLink& controller) {
+absl::StatusOr<std::vector<protocol::DataFile>> CheckFiles(const v1::Welcome& welcome,
+                                                           const DataPlaces& places,
+                                                           service::ControllerLink& controller) {
   const v1::Data& data = welcome.job().spec().data();
-  std::vector<v1::DataFile> files;
+  std::vector<protocol::DataFile> files;
   for (const auto& [set, source] :
        {std::pair("train", &data.train()), std::pair("validation", &data.validation())}) {
     if (!source->has_idx()) {
@@ -34,15 +35,14 @@ absl::StatusOr<std::vector<v1::DataFile>> CheckFiles(const v1::Welcome& welcome,
     }
     ADAMANT_ASSIGN_OR_RETURN(const job::IdxSource located,
                              LocateData(*source, set, places, controller));
-    const absl::StatusOr<std::vector<job::DataFile>> found = job::FingerprintFiles(located, set);
+    const absl::StatusOr<std::vector<job::FingerprintedFile>> found =
+        job::FingerprintFiles(located, set);
     if (!found.ok()) {
       return AboutFiles(found.status(), set, located);
     }
-    for (const job::DataFile& file : *found) {
+    for (const job::FingerprintedFile& file : *found) {
       ADAMANT_RETURN_IF_ERROR(Compare(file, welcome));
-      v1::DataFile& added = files.emplace_back();
-      added.set_field(file.field);
-      added.set_fingerprint(file.fingerprint);
+      files.push_back({.field = file.field, .fingerprint = file.fingerprint});
     }
   }
   return files;

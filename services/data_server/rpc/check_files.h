@@ -3,8 +3,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "proto/adamant/v1/control.pb.h"
+#include "services/common/protocol/work.h"
 #include "services/data_server/rpc/locate_data.h"
+
+namespace adamant::v1 {
+class Welcome;
+}
 
 namespace adamant::data_server {
 
@@ -12,8 +16,8 @@ namespace adamant::data_server {
 /// `welcome` that the job began with. Reads no more of them than job::FingerprintFiles.
 /// Errors: InvalidArgument, beginning with the field, for a file that is another one; those of
 /// LocateData and AboutFiles.
-absl::StatusOr<std::vector<v1::DataFile>> CheckFiles(const v1::Welcome& welcome,
-                                                     const DataPlaces& places,
-                                                     service::ControllerLink& controller);
+absl::StatusOr<std::vector<protocol::DataFile>> CheckFiles(const v1::Welcome& welcome,
+                                                           const DataPlaces& places,
+                                                           service::ControllerLink& controller);
 
 }  // namespace adamant::data_server

@@ -101,7 +101,7 @@ unsigned PipelineThreads(const TransformOptions& transforms) {
 
 // What the job learns from.
 struct JobData {
-  std::vector<v1::DataFile> files;
+  std::vector<protocol::DataFile> files;
   LoadedData train;
   LoadedData validation;
 };
@@ -157,7 +157,7 @@ class Running {
     return busy_.Look(turns, clock_.Now());
   }
   [[nodiscard]] std::uint64_t train_examples() const { return train_examples_; }
-  [[nodiscard]] const std::vector<v1::DataFile>& files() const { return files_; }
+  [[nodiscard]] const std::vector<protocol::DataFile>& files() const { return files_; }
 
  private:
   static std::uint64_t Seed(const v1::Welcome& welcome) {
@@ -166,7 +166,7 @@ class Running {
 
   const JobAttempt job_;
   const std::uint64_t train_examples_;
-  const std::vector<v1::DataFile> files_;
+  const std::vector<protocol::DataFile> files_;
   const DataMetrics& metrics_;
   const TransformOptions transforms_;
   const BatchBuilder builder_;
@@ -221,24 +221,10 @@ class DataServerService final : public service::Service {
 
   void FillHeartbeat(v1::Heartbeat& heartbeat) override {
     const std::shared_ptr<Running> running = GetRunning();
-    const SchedulerProgress progress = running->loop().progress();
-    v1::DataServerProgress& proto = *heartbeat.mutable_data_server();
-    proto.set_epoch(progress.epoch);
-    proto.set_counted_examples(progress.counted_examples);
-    proto.set_total_examples(progress.total_examples);
-    proto.set_dispatched_examples(progress.dispatched_examples);
-    proto.set_retrained_examples(progress.retrained_examples);
-    proto.set_job_examples(progress.job_examples);
-    proto.set_training_examples(running->train_examples());
-    proto.mutable_data_files()->Add(running->files().begin(), running->files().end());
-    proto.set_decided_epoch(progress.decided_epoch);
-    for (const UnattendedEpoch& epoch : progress.unattended) {
-      v1::UnattendedEpoch& entry = *proto.add_unattended();
-      entry.set_epoch(epoch.epoch);
-      entry.set_counted(epoch.counted);
-      entry.set_left(epoch.left);
-      entry.set_retrained(epoch.retrained);
-    }
+    protocol::DataServerProgress progress = running->loop().progress();
+    progress.training_examples = running->train_examples();
+    progress.data_files = running->files();
+    codec::Encode(progress, *heartbeat.mutable_data_server());
     heartbeat.set_busy_seconds(std::chrono::duration<double>(running->BusyTime()).count());
   }
 

@@ -26,7 +26,7 @@ class Reporter final : public fetch::FetchObserver {
   Reporter(const std::string& url, const Clock& clock, service::ControllerLink& controller)
       : url_(url), clock_(clock), controller_(controller) {}
 
-  bool OnProgress(const fetch::FetchProgress& progress) override {
+  bool OnProgress(const fetch::DownloadProgress& progress) override {
     if (const Clock::TimePoint now = clock_.Now(); now >= next_) {
       next_ = now + kTellInterval;
       const std::string text = ToString(progress);

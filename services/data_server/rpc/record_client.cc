@@ -59,7 +59,7 @@ Outcome Read(v1::ParameterServer::Stub& stub, const JobAttempt& job, const ReadR
   RecordRead answer{.request = read.request, .record = {}};
   switch (reply.outcome()) {
     case v1::GetRecordReply::FOUND:
-      answer.record = Record{.version = reply.version(), .value = reply.value()};
+      answer.record = VersionedRecord{.version = reply.version(), .value = reply.value()};
       return {.answer = std::move(answer), .failure = {}};
     case v1::GetRecordReply::ABSENT:
       return {.answer = std::move(answer), .failure = {}};

@@ -70,7 +70,7 @@ void SchedulerLoop::SetMembership(const protocol::Membership& view) {
   Post(WorkViewOf(view));
 }
 
-SchedulerProgress SchedulerLoop::progress() const {
+protocol::DataServerProgress SchedulerLoop::progress() const {
   MutexLock lock(scheduler_mutex_);
   return scheduler_.progress();
 }

@@ -56,7 +56,7 @@ class SchedulerLoop {
   /// Ends the thread and breaks the streams.
   void Stop();
 
-  [[nodiscard]] SchedulerProgress progress() const;
+  [[nodiscard]] protocol::DataServerProgress progress() const;
 
   /// Of its thread, for a BusyMeter.
   [[nodiscard]] std::uint64_t turns() const { return turns_.load(std::memory_order_relaxed); }

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "services/common/base/mutex.h"
+#include "services/common/protocol/work.h"
 #include "services/common/rpc/frame.h"
 #include "services/data_server/core/messages.h"
 #include "services/data_server/rpc/batch_pipeline.h"
@@ -15,11 +16,7 @@
 
 namespace adamant::data_server {
 
-/// Mean and deviation by channel, which every worker is told in the answer to its Hello.
-struct Normalisation {
-  std::vector<float> mean;
-  std::vector<float> deviation;
-};
+using protocol::Normalisation;
 
 /// The sending half of one worker's stream: messages are queued and written by Run, so that a slow
 /// worker holds up nobody else. Only what is queued is small; a batch's images are taken from the

@@ -1,20 +1,13 @@
 #include "services/parameter_server/core/driver.h"
 
-#include <chrono>
 #include <optional>
 
 namespace adamant::parameter_server {
 namespace {
 
-double Seconds(Clock::Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
-std::optional<protocol::FailoverTimes> TimesOf(const FailoverTimes& failover) {
-  if (failover.detect + failover.replace <= Clock::Duration::zero()) {
-    return std::nullopt;  // it did not take over
-  }
-  return protocol::FailoverTimes{.detect_seconds = Seconds(failover.detect),
-                                 .replace_seconds = Seconds(failover.replace),
-                                 .reconcile_seconds = Seconds(failover.reconcile)};
+std::optional<FailoverTimes> TimesOf(const FailoverTimes& failover) {
+  const bool promoted = failover.detect_seconds + failover.replace_seconds > 0;
+  return promoted ? std::optional(failover) : std::nullopt;
 }
 
 }  // namespace

@@ -47,13 +47,8 @@ Clock::Duration TickOf(const ReplicationTimes& times) {
       times.beacon / 10, std::chrono::milliseconds(1), std::chrono::milliseconds(50));
 }
 
-static_assert(static_cast<int>(PersistenceMode::kWal) ==
-              static_cast<int>(job::PersistenceMode::kWal));
-static_assert(static_cast<int>(PersistenceMode::kNone) ==
-              static_cast<int>(job::PersistenceMode::kNone));
-
 FlushLimits LimitsOf(const job::Replication& replication) {
-  if (replication.mode == job::PersistenceMode::kNone) {  // only snapshots are written
+  if (replication.mode == PersistenceMode::kNone) {  // only snapshots are written
     return {.interval = std::chrono::hours(24 * 365),
             .bytes = std::numeric_limits<std::uint64_t>::max()};
   }
@@ -61,12 +56,12 @@ FlushLimits LimitsOf(const job::Replication& replication) {
 }
 
 /// What the controller says about the job, as the core wants it.
-absl::StatusOr<ServerOptions> OptionsOf(const v1::Welcome& welcome, std::uint32_t slot) {
+absl::StatusOr<ParameterServerOptions> OptionsOf(const v1::Welcome& welcome, std::uint32_t slot) {
   const v1::JobSpec& spec = welcome.job().spec();
   ADAMANT_ASSIGN_OR_RETURN(model::Graph graph, model::BuildGraph(job::NetOf(welcome.job())));
   ADAMANT_ASSIGN_OR_RETURN(auto optimisers, job::OptimisersOf(welcome.job(), graph.parameters));
   const job::Replication replication = job::ReplicationOf(welcome.job());
-  return ServerOptions{
+  return ParameterServerOptions{
       .job_uid = welcome.job_uid(),
       .attempt = AttemptOf(welcome.attempt()),
       .self = {.slot = slot, .incarnation = welcome.incarnation()},
@@ -79,7 +74,7 @@ absl::StatusOr<ServerOptions> OptionsOf(const v1::Welcome& welcome, std::uint32_
                 .lease = replication.lease,
                 .grace = replication.grace},
       .min_in_sync = replication.min_in_sync,
-      .mode = static_cast<PersistenceMode>(replication.mode),
+      .mode = replication.mode,
       .flush = LimitsOf(replication)};
 }
 
@@ -116,7 +111,8 @@ class ParameterServerService final : public service::Service {
   }
 
   absl::Status Start(const v1::Welcome& welcome) override {
-    ADAMANT_ASSIGN_OR_RETURN(ServerOptions options, OptionsOf(welcome, context_.flags.slot));
+    ADAMANT_ASSIGN_OR_RETURN(ParameterServerOptions options,
+                             OptionsOf(welcome, context_.flags.slot));
     const auto open = [&] { return OpenShardFolder(context_.flags.data_dir / "shards"); };
     ADAMANT_ASSIGN_OR_RETURN(shards_,
                              OpenWithRoom(open, context_.controller, std::chrono::seconds(1)));

@@ -47,7 +47,7 @@ class Server final : private Driver {
     return *std::move(store);
   }
 
-  static ServerOptions Options(std::uint64_t shards, Incarnation incarnation) {
+  static ParameterServerOptions Options(std::uint64_t shards, Incarnation incarnation) {
     return {.job_uid = 1,
             .self = {.slot = 0, .incarnation = incarnation},
             .parameters = {{.name = "w",

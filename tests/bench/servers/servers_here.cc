@@ -45,7 +45,7 @@ class ServersHere::Controller final : public service::ControllerLink {
 
 class ServersHere::Node {
  public:
-  Node(const ServerOptions& options, Controller& controller)
+  Node(const ParameterServerOptions& options, Controller& controller)
       : peers_({.job_uid = options.job_uid,
                 .self = options.self,
                 .on_connected = [this](const ServerId& peer) { core_.OnPeerConnected(peer); }},
@@ -116,12 +116,12 @@ class ServersHere::Node {
   std::unique_ptr<rpc::Server> replication_;
 };
 
-ServersHere::ServersHere(std::uint32_t servers, const ServerOptions& options)
+ServersHere::ServersHere(std::uint32_t servers, const ParameterServerOptions& options)
     : controller_(std::make_unique<Controller>()) {
   BucketRecords& records = controller_->records();
   std::vector<v1::Member> members;
   for (std::uint32_t slot = 0; slot < servers; ++slot) {
-    ServerOptions own = options;
+    ParameterServerOptions own = options;
     own.self = {.slot = slot, .incarnation = 1};
     nodes_.push_back(std::make_unique<Node>(own, *controller_));
     members.push_back(nodes_.back()->member());

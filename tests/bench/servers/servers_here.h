@@ -17,7 +17,7 @@ namespace adamant::parameter_server {
 class ServersHere {
  public:
   /// `options`: without `self`.
-  ServersHere(std::uint32_t servers, const ServerOptions& options);
+  ServersHere(std::uint32_t servers, const ParameterServerOptions& options);
   ~ServersHere();
 
   /// Where server 0 takes training traffic.

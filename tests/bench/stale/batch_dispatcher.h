@@ -8,7 +8,7 @@
 #include "services/common/base/ids.h"
 #include "services/common/dataset/dataset.h"
 #include "services/worker/core/base/messages.h"
-#include "services/worker/core/intake/batch_queue.h"
+#include "services/worker/core/intake/batch_buffer.h"
 
 namespace adamant::bench {
 

@@ -18,9 +18,9 @@ constexpr std::uint64_t kEpoch = 1;
 
 ps::ServerId ServerIdAt(std::uint32_t slot) { return {.slot = slot, .incarnation = 1}; }
 
-ps::ServerOptions ServerOptionsOf(const ShardLayout& layout,
-                                  const VirtualServersOptions& options,
-                                  std::uint32_t slot) {
+ps::ParameterServerOptions ServerOptionsOf(const ShardLayout& layout,
+                                           const VirtualServersOptions& options,
+                                           std::uint32_t slot) {
   return {.job_uid = 1,
           .self = ServerIdAt(slot),
           .writers = options.workers,
@@ -62,7 +62,7 @@ ps::Push PushOf(const ps::WorkerId& worker,
                              .errors = rows->Join(operands.errors)});
   }
   for (std::size_t i = 0; i < message.updates.size(); ++i) {
-    const worker::ShardUpdate& update = message.updates[i];
+    const worker::UpdateHeader& update = message.updates[i];
     push.updates.push_back({.shard = update.shard,
                             .bucket_version = update.bucket_version,
                             .sequence = message.sequence,

@@ -17,7 +17,8 @@ namespace adamant::kubectl {
 /// Returns where a pod serves: the proxy's path of it, with the key.
 std::string OutputPath(const kube::ObjectKey& pod, const std::string& key);
 
-/// Lists the files. Errors: those of the client; Unavailable while the pod does not listen.
+/// Lists the files. Errors: those of the client; Unavailable while the pod does not listen;
+/// DataLoss where its list makes no sense.
 absl::StatusOr<std::vector<OutputFile>> FetchIndex(const Session& session, const std::string& path);
 
 /// Called with the bytes that have come so far.

@@ -16,7 +16,7 @@ std::optional<double> EstimateCost(const Spec& spec);
 bool OwnChannelsLastIsBest(const Spec& spec);
 
 /// Returns whether a pool is better done by our own kernel than by oneDNN: always with the batch
-/// innermost; with the channels last for few examples.
+/// innermost; with the channels last for few examples, unless ServesPool.
 bool OwnPoolIsBest(const Spec& spec);
 
 }  // namespace adamant::kernels::internal

@@ -66,7 +66,7 @@ class PeerTable {
   /// up.
   [[nodiscard]] Lsn OnAllDisks(Lsn on_disk) const;
 
-  /// Returns true if all who count have answered a beacon of this configuration that is not older
+  /// Returns true if all who count have answered a beacon of this configuration that is younger
   /// than the lease.
   [[nodiscard]] bool LeaseHolds(Clock::TimePoint now) const;
 

@@ -6,6 +6,7 @@
 
 #include "services/common/base/check.h"
 #include "services/common/base/failpoint.h"
+#include "services/common/base/seconds.h"
 
 namespace adamant::parameter_server {
 
@@ -37,7 +38,7 @@ void Replica::Adopt(const Configuration& configuration, Clock::TimePoint now) {
   ADAMANT_FAILPOINT("replica/adopt");
   const bool was_primary = IsPrimary();
   if (proposals_.Binds(Proposal::Kind::kPromote) && configuration.primary == options_.self) {
-    failover_.replace = now - proposals_.opened_at();
+    failover_.replace_seconds = Seconds(now - proposals_.opened_at());
   }
   leading_.GiveUpCopy();
   if (configuration.generation != configuration_.generation) {
@@ -111,7 +112,7 @@ void Replica::Loaded(Clock::TimePoint now) {
   FollowHint(now);
 }
 
-// --- PlacementHint
+// --- PlacementPolicy
 
 bool Replica::FollowsAdvice() const {
   return (role_ == Role::kServing || role_ == Role::kReconciling) &&
@@ -143,12 +144,12 @@ void Replica::FollowHint(Clock::TimePoint now) {
   }
 }
 
-// --- Proposals
+// --- Proposer
 
 void Replica::ProposePromotion(bool released, Clock::TimePoint now) {
   ADAMANT_FAILPOINT("replica/propose_promotion");
   if (role_ == Role::kSecondary) {
-    failover_ = {.detect = now - following_.last_beacon()};
+    failover_ = {.detect_seconds = Seconds(now - following_.last_beacon())};
   }
   role_ = Role::kProposing;
   proposals_.Propose(Proposal::Kind::kPromote, {}, released, now);
@@ -249,7 +250,7 @@ void Replica::ServeIfReconciled(Clock::TimePoint now) {
   if (role_ == Role::kReconciling && committed() >= promotion_) {
     ADAMANT_FAILPOINT("replica/serve");
     role_ = Role::kServing;
-    failover_.reconcile = now - adopted_at_;
+    failover_.reconcile_seconds = Seconds(now - adopted_at_);
     host_.Serving(bucket_);
     FollowHint(now);
   }

@@ -7,14 +7,15 @@
 
 #include "services/common/base/clock.h"
 #include "services/common/base/ids.h"
+#include "services/common/protocol/buckets.h"
 #include "services/parameter_server/core/replication/entry_log.h"
 #include "services/parameter_server/core/replication/following.h"
 #include "services/parameter_server/core/replication/leading.h"
 #include "services/parameter_server/core/replication/local_copy.h"
 #include "services/parameter_server/core/replication/messages.h"
-#include "services/parameter_server/core/replication/placement_hint.h"
+#include "services/parameter_server/core/replication/placement_policy.h"
 #include "services/parameter_server/core/replication/primary_transfer.h"
-#include "services/parameter_server/core/replication/proposals.h"
+#include "services/parameter_server/core/replication/proposer.h"
 #include "services/parameter_server/core/replication/replica_host.h"
 
 namespace adamant::parameter_server {
@@ -27,12 +28,7 @@ struct ReplicaStatus {
   Lsn slowest = 0;  ///< primary: acknowledged by every replica
 };
 
-/// Time that a promotion took, by phase (docs/design/0002-replication.md).
-struct FailoverTimes {
-  Clock::Duration detect{0};     ///< from the last beacon to the proposal
-  Clock::Duration replace{0};    ///< from the proposal to the new record
-  Clock::Duration reconcile{0};  ///< from the record to serving
-};
+using protocol::FailoverTimes;
 
 /// One server's part in the replication of one bucket: PacificA's state machine. It sees entries as
 /// opaque; what they mean, and the bucket's content, is the host's.
@@ -174,8 +170,8 @@ class Replica {
   LocalCopy local_;
   Leading leading_;      // the primary
   Following following_;  // the secondary and the learner
-  Proposals proposals_;
-  PlacementHint hint_;
+  Proposer proposals_;
+  PlacementPolicy hint_;
   PrimaryTransfer transfer_;  // kDraining
   Lsn promotion_ =
       0;  // primary: prepared when the configuration began, to be committed before serving

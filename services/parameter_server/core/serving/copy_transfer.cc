@@ -16,7 +16,7 @@ CopyTransfer::CopyTransfer(BucketTable& table,
                            StorageQueue& queue,
                            StoredState& stored,
                            const Clock& clock,
-                           const ServerOptions& options)
+                           const ParameterServerOptions& options)
     : table_(table),
       queue_(queue),
       stored_(stored),

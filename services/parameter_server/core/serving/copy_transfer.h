@@ -6,9 +6,10 @@
 #include "services/common/base/clock.h"
 #include "services/common/base/ids.h"
 #include "services/common/base/mutex.h"
+#include "services/common/protocol/persistence_mode.h"
 #include "services/parameter_server/core/buckets/bucket_table.h"
 #include "services/parameter_server/core/replication/messages.h"
-#include "services/parameter_server/core/serving/server_options.h"
+#include "services/parameter_server/core/serving/parameter_server_options.h"
 #include "services/parameter_server/core/shards/sequence_table.h"
 #include "services/parameter_server/core/storage/storage_queue.h"
 #include "services/parameter_server/core/storage/stored_state.h"
@@ -30,7 +31,7 @@ class CopyTransfer {
                StorageQueue& queue,
                StoredState& stored,
                const Clock& clock,
-               const ServerOptions& options);
+               const ParameterServerOptions& options);
   CopyTransfer(const CopyTransfer&) = delete;
   CopyTransfer& operator=(const CopyTransfer&) = delete;
 

@@ -24,7 +24,7 @@ Replica::Logging LoggingOf(PersistenceMode mode) {
   return Replica::Logging::kNothing;
 }
 
-ShardCatalog::Options CatalogOptions(const ServerOptions& options) {
+ShardCatalog::Options CatalogOptions(const ParameterServerOptions& options) {
   return {.job_uid = options.job_uid,
           .seed = options.seed,
           .parameters = options.parameters,
@@ -33,7 +33,7 @@ ShardCatalog::Options CatalogOptions(const ServerOptions& options) {
           .durable_at_once = IsDurableAtOnce(options.mode)};
 }
 
-Replica::Options ReplicaOptions(const ServerOptions& options) {
+Replica::Options ReplicaOptions(const ParameterServerOptions& options) {
   return {.self = options.self,
           .times = options.times,
           .min_in_sync = options.min_in_sync,
@@ -42,7 +42,7 @@ Replica::Options ReplicaOptions(const ServerOptions& options) {
 
 }  // namespace
 
-ParameterServer::ParameterServer(ServerOptions options,
+ParameterServer::ParameterServer(ParameterServerOptions options,
                                  storage::KvStore& store,
                                  const Clock& clock,
                                  Driver& driver)

@@ -21,10 +21,10 @@
 #include "services/parameter_server/core/serving/applier.h"
 #include "services/parameter_server/core/serving/bucket_loader.h"
 #include "services/parameter_server/core/serving/copy_transfer.h"
+#include "services/parameter_server/core/serving/parameter_server_options.h"
 #include "services/parameter_server/core/serving/push_handler.h"
 #include "services/parameter_server/core/serving/record_handler.h"
 #include "services/parameter_server/core/serving/replication_effects.h"
-#include "services/parameter_server/core/serving/server_options.h"
 #include "services/parameter_server/core/serving/shard_reader.h"
 #include "services/parameter_server/core/serving/snapshot_taker.h"
 #include "services/parameter_server/core/serving/storage_worker.h"
@@ -55,7 +55,7 @@ namespace adamant::parameter_server {
 class ParameterServer {
  public:
   /// `store`, `clock` and `driver` must outlive this.
-  ParameterServer(ServerOptions options,
+  ParameterServer(ParameterServerOptions options,
                   storage::KvStore& store,
                   const Clock& clock,
                   Driver& driver);
@@ -183,7 +183,7 @@ class ParameterServer {
 
  private:
   // Constant after construction.
-  const ServerOptions options_;
+  const ParameterServerOptions options_;
   const Clock& clock_;
 
   DirtyShards dirty_;

@@ -4,10 +4,10 @@
 
 #include "services/common/base/ids.h"
 #include "services/common/base/mutex.h"
+#include "services/common/protocol/persistence_mode.h"
 #include "services/parameter_server/core/buckets/bucket_table.h"
 #include "services/parameter_server/core/replication/replica_host.h"
 #include "services/parameter_server/core/serving/copy_transfer.h"
-#include "services/parameter_server/core/storage/persistence_mode.h"
 #include "services/parameter_server/core/storage/storage_queue.h"
 #include "services/parameter_server/core/storage/stored_state.h"
 

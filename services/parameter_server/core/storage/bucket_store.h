@@ -10,14 +10,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "services/common/base/ids.h"
+#include "services/common/protocol/persistence_mode.h"
 #include "services/common/storage/kv_store.h"
 #include "services/parameter_server/core/buckets/bucket.h"
 #include "services/parameter_server/core/shards/shard_catalog.h"
-#include "services/parameter_server/core/storage/persistence_mode.h"
 #include "services/parameter_server/core/storage/storage_queue.h"
 #include "services/parameter_server/core/storage/stored_bucket.h"
 
 namespace adamant::parameter_server {
+
+using protocol::PersistenceMode;
 
 /// A committed record, as it is to be stored.
 struct CommittedRecord {

@@ -10,7 +10,7 @@
 
 namespace adamant::parameter_server {
 
-/// Damage that was found on a disk: a text for each file.
+/// Damage that was found on a disk: a text for each file, of the first 16.
 /// Threads: any.
 class DamageLog {
  public:

@@ -38,7 +38,7 @@ constexpr std::uint64_t PaddingAfter(std::uint64_t bytes) {
 /// The operands that a header describes, from the payload. False when it is too short.
 bool ReadOperands(const v1::Operands& header, FloatReader& reader, Operands& operands);
 
-/// Returns true if `operands` belong to a layer of the model.
+/// Returns true if `operands` have rows, and belong to a layer of the model.
 bool FitsTensor(const ShardLayout& layout, const Operands& operands);
 
 }  // namespace adamant::parameter_server

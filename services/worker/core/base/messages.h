@@ -48,7 +48,8 @@ ClusterMap ClusterMapOf(const protocol::Membership& view);
 /// Names a fetch of this worker; rising, from 1.
 using FetchId = std::uint64_t;
 
-struct ShardUpdate {
+/// One update of a push, without its values.
+struct UpdateHeader {
   ShardId shard = 0;
   ConfigurationVersion bucket_version = 0;
   std::uint64_t fetched_version = 0;
@@ -62,7 +63,7 @@ struct PushMessage {
   std::uint64_t progress = 0;  ///< what schedules count
   std::uint64_t examples = 0;  ///< that the updates were computed from
   Correction correction = {};  ///< of the optimiser
-  std::vector<ShardUpdate> updates = {};
+  std::vector<UpdateHeader> updates = {};
 };
 
 struct PushReply {

@@ -14,7 +14,7 @@
 #include "services/worker/core/base/messages.h"
 #include "services/worker/core/base/queues.h"
 #include "services/worker/core/base/worker_options.h"
-#include "services/worker/core/intake/batch_queue.h"
+#include "services/worker/core/intake/batch_buffer.h"
 #include "services/worker/core/intake/normalisation.h"
 #include "services/worker/core/intake/settling.h"
 #include "services/worker/core/intake/work_tracker.h"
@@ -147,7 +147,7 @@ class Intake {
   Mutex mutex_;
   Normalisation normalisation_ ABSL_GUARDED_BY(mutex_);  // set once, before the first batch
 
-  BatchQueue batches_;
+  BatchBuffer batches_;
   Notifier slot_notifier_;
   std::atomic<bool> drained_{false};
   std::atomic<std::uint64_t> closed_epoch_{0};

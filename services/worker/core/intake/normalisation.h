@@ -5,15 +5,11 @@
 #include <span>
 #include <vector>
 
+#include "services/common/protocol/work.h"
+
 namespace adamant::worker {
 
-/// Rule by which bytes become inputs: (byte - mean[channel]) / deviation[channel].
-struct Normalisation {
-  std::vector<float> mean;
-  std::vector<float> deviation;
-
-  friend bool operator==(const Normalisation&, const Normalisation&) = default;
-};
+using protocol::Normalisation;
 
 /// Writes the normalised `pixels`, [examples, channels, plane], to the first of `inputs`.
 void Normalise(const Normalisation& normalisation,

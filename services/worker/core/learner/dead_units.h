@@ -9,9 +9,12 @@
 
 #include "services/common/kernels/gradient_sink.h"
 #include "services/common/model/model.h"
+#include "services/common/protocol/control.h"
 #include "services/worker/core/base/update_plan.h"
 
 namespace adamant::worker {
+
+using protocol::DeadUnits;
 
 // A unit, an output of a fully connected layer or a channel of a convolution, is dead when a ReLU
 // that follows it lets nothing through, whatever the example: then no gradient reaches its weights,
@@ -27,15 +30,6 @@ struct WatchedLayer {
 
 /// The hidden layers whose biases are trained, by their place in the flat parameters.
 std::vector<WatchedLayer> WatchedLayersOf(const model::Graph& graph, const UpdatePlan& plan);
-
-/// Number of units of a layer that are dead.
-struct DeadUnits {
-  std::string layer;
-  std::uint64_t units = 0;
-  std::uint64_t dead = 0;
-
-  friend bool operator==(const DeadUnits&, const DeadUnits&) = default;
-};
 
 /// Last counts of dead units by the training threads of a worker.
 /// Threads: Set by each for itself, Read by any. Lock-free.

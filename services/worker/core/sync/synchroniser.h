@@ -15,9 +15,9 @@
 #include "services/worker/core/sync/asynchrony/asynchrony.h"
 #include "services/worker/core/sync/asynchrony/staleness.h"
 #include "services/worker/core/sync/asynchrony/weight_growth.h"
+#include "services/worker/core/sync/fetches/fetch_reader.h"
 #include "services/worker/core/sync/fetches/fetch_tracker.h"
 #include "services/worker/core/sync/fetches/renewal.h"
-#include "services/worker/core/sync/fetches/shard_reader.h"
 #include "services/worker/core/sync/fetches/snapshot_fetch.h"
 #include "services/worker/core/sync/fetches/weight_fetch.h"
 #include "services/worker/core/sync/pushes/epoch_flush.h"
@@ -166,7 +166,7 @@ class Synchroniser {
   PushGatherer gatherer_;
   RefusalLimit refusals_;
   EpochFlush flush_;
-  ShardReader reader_;
+  FetchReader reader_;
   WeightFetch weights_;
   Renewal renewal_;
   SnapshotFetch evaluation_;

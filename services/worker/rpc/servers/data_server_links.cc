@@ -22,7 +22,7 @@ void DataServerLinks::Update(const protocol::Membership& view) {
   };
   streams_.Update(ServersOf(view, protocol::Role::kDataServer),
                   on_removed,
-                  [this](const ServerPlace& place) { return Open(place); });
+                  [this](const ServerAddress& place) { return Open(place); });
 }
 
 void DataServerLinks::Send(ServerSlot server, rpc::OutgoingFrame frame) {
@@ -41,7 +41,7 @@ void DataServerLinks::KeepAlive(bool controller_heard) {
   });
 }
 
-LinkOptions DataServerLinks::OptionsFor(const ServerPlace& place) const {
+LinkOptions DataServerLinks::OptionsFor(const ServerAddress& place) const {
   v1::WorkRequest request;
   v1::WorkHello& hello = *request.mutable_hello();
   Introduce(identity_, hello);
@@ -55,7 +55,7 @@ LinkOptions DataServerLinks::OptionsFor(const ServerPlace& place) const {
           .seed = MixSeed(identity_.incarnation, identity_.slot, place.slot)};
 }
 
-std::unique_ptr<DataServerLinks::Stream> DataServerLinks::Open(const ServerPlace& place) {
+std::unique_ptr<DataServerLinks::Stream> DataServerLinks::Open(const ServerAddress& place) {
   auto stream = std::make_unique<Stream>(place.slot, intake_, drained_, handlers_.work);
   WorkReceiver& receiver = stream->receiver;
   LinkHandlers handlers;

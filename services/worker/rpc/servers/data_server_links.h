@@ -56,8 +56,8 @@ class DataServerLinks {
     std::unique_ptr<Link> link;  // its threads use the receiver
   };
 
-  std::unique_ptr<Stream> Open(const ServerPlace& place);
-  [[nodiscard]] LinkOptions OptionsFor(const ServerPlace& place) const;
+  std::unique_ptr<Stream> Open(const ServerAddress& place);
+  [[nodiscard]] LinkOptions OptionsFor(const ServerAddress& place) const;
 
   const WorkerIdentity identity_;
   Intake& intake_;

@@ -17,7 +17,7 @@ ParameterServerLinks::ParameterServerLinks(const WorkerIdentity& identity,
 void ParameterServerLinks::Update(const protocol::Membership& view) {
   links_.Update(ServersOf(view, protocol::Role::kParameterServer),
                 handlers_.on_removed,
-                [this](const ServerPlace& place) { return Open(place); });
+                [this](const ServerAddress& place) { return Open(place); });
 }
 
 void ParameterServerLinks::Send(ServerSlot server, rpc::OutgoingFrame frame) {
@@ -26,7 +26,7 @@ void ParameterServerLinks::Send(ServerSlot server, rpc::OutgoingFrame frame) {
   }
 }
 
-std::unique_ptr<Link> ParameterServerLinks::Open(const ServerPlace& place) {
+std::unique_ptr<Link> ParameterServerLinks::Open(const ServerAddress& place) {
   v1::ExchangeRequest request;
   Introduce(identity_, *request.mutable_hello());
   LinkOptions options = {.address = place.address,

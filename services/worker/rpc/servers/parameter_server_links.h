@@ -41,7 +41,7 @@ class ParameterServerLinks {
   void Close() { links_.Clear(); }
 
  private:
-  std::unique_ptr<Link> Open(const ServerPlace& place);
+  std::unique_ptr<Link> Open(const ServerAddress& place);
   [[nodiscard]] absl::Status OnHello(const rpc::IncomingFrame& frame) const;
 
   const WorkerIdentity identity_;

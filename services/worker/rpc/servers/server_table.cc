@@ -2,8 +2,8 @@
 
 namespace adamant::worker {
 
-std::vector<ServerPlace> ServersOf(const protocol::Membership& view, protocol::Role role) {
-  std::vector<ServerPlace> places;
+std::vector<ServerAddress> ServersOf(const protocol::Membership& view, protocol::Role role) {
+  std::vector<ServerAddress> places;
   for (const protocol::Member& member : view.members) {
     if (member.id.role == role) {
       places.push_back(

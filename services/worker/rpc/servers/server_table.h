@@ -14,16 +14,16 @@
 namespace adamant::worker {
 
 /// Place where a process of a server runs.
-struct ServerPlace {
+struct ServerAddress {
   ServerSlot slot = 0;
   std::string address;  ///< host:port
   Incarnation incarnation = 0;
 
-  friend bool operator==(const ServerPlace&, const ServerPlace&) = default;
+  friend bool operator==(const ServerAddress&, const ServerAddress&) = default;
 };
 
 /// Returns the servers of this role in the view.
-std::vector<ServerPlace> ServersOf(const protocol::Membership& view, protocol::Role role);
+std::vector<ServerAddress> ServersOf(const protocol::Membership& view, protocol::Role role);
 
 /// The streams to all servers of one role: each as long as the same process is a member.
 /// Threads: one at a time.
@@ -33,11 +33,11 @@ class ServerTable {
   /// Destroys the streams to servers that are no longer where they were, telling `on_removed` of
   /// each after that; then takes a std::unique_ptr<Stream> from `open` for every new place.
   template <class OnRemoved, class Open>
-  void Update(const std::vector<ServerPlace>& places,
+  void Update(const std::vector<ServerAddress>& places,
               const OnRemoved& on_removed,
               const Open& open) {
     std::map<ServerSlot, Entry> current;
-    for (const ServerPlace& place : places) {
+    for (const ServerAddress& place : places) {
       const auto known = entries_.find(place.slot);
       if (known != entries_.end() && known->second.place == place) {
         current.insert(entries_.extract(known));
@@ -80,7 +80,7 @@ class ServerTable {
 
  private:
   struct Entry {
-    ServerPlace place;
+    ServerAddress place;
     std::unique_ptr<Stream> stream;
   };
 

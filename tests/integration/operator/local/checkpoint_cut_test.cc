@@ -140,8 +140,8 @@ class CheckpointCutTest : public testing::Test {
     return nullptr;
   }
 
-  [[nodiscard]] ps::ServerOptions OptionsOf(std::uint64_t job_uid) const {
-    ps::ServerOptions options;
+  [[nodiscard]] ps::ParameterServerOptions OptionsOf(std::uint64_t job_uid) const {
+    ps::ParameterServerOptions options;
     options.job_uid = job_uid;
     options.seed = 4;
     options.parameters = model::BuildGraph(job::NetOf(*job_)).value().parameters;
@@ -158,7 +158,7 @@ class CheckpointCutTest : public testing::Test {
 // A server that came back from the checkpoint as a restore does.
 void RestoreFrom(const storage::KvStore& disk,
                  std::uint64_t snapshot,
-                 const ps::ServerOptions& options,
+                 const ps::ParameterServerOptions& options,
                  ps::ServerRig& rig) {
   std::vector<storage::Change> changes;
   ASSERT_TRUE(disk.Scan("",
@@ -191,7 +191,7 @@ ps::Push PushOf(const ps::Entry& entry, ConfigurationVersion version) {
 // Plays the log to a new server until a push lies behind the cut. Returns how many pushes did not.
 std::uint64_t PlayUpTo(const controller::PushCut& cut,
                        const std::vector<ps::StoredEntry>& log,
-                       const ps::ServerOptions& options,
+                       const ps::ParameterServerOptions& options,
                        ps::ServerRig& rig) {
   rig.Start(0, options);
   rig.AssignAll(0);
@@ -212,7 +212,9 @@ std::uint64_t PlayUpTo(const controller::PushCut& cut,
   return pushes;
 }
 
-void ExpectSame(ps::ServerRig& left, ps::ServerRig& right, const ps::ServerOptions& options) {
+void ExpectSame(ps::ServerRig& left,
+                ps::ServerRig& right,
+                const ps::ParameterServerOptions& options) {
   const ShardLayout layout(options.parameters, 1);
   for (ps::ServerRig* rig : {&left, &right}) {
     ASSERT_TRUE(rig->server(0).TakeSnapshot({.snapshot = kAnew}).ok());
@@ -250,7 +252,7 @@ TEST_F(CheckpointCutTest, ACheckpointTakenWhileTrainingIsWhatARunStoppedAtItsCut
   const controller::PushCut cut = manifest->checkpoint.cuts[0];
   const auto disk = OpenStore();
   ASSERT_NE(disk, nullptr);
-  const ps::ServerOptions options = OptionsOf(manifest->job_uid);
+  const ps::ParameterServerOptions options = OptionsOf(manifest->job_uid);
   const auto log = ps::LoadEntries(kBucket, ShardLayout(options.parameters, 1), *disk);
   ASSERT_TRUE(log.ok()) << log.status();
 

@@ -26,7 +26,7 @@ void OpenStreams::BreakAll() {
   }
 }
 
-ParameterServerHere::ParameterServerHere(parameter_server::ServerOptions options)
+ParameterServerHere::ParameterServerHere(parameter_server::ParameterServerOptions options)
     : options_(std::move(options)) {
   options_.self.incarnation = 1;
   record_ = {.version = 1, .generation = 1, .primary = options_.self, .replicas = {options_.self}};

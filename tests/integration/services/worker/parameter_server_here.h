@@ -35,7 +35,7 @@ class OpenStreams {
 /// Threads: any, but for Restart.
 class ParameterServerHere final : private parameter_server::Driver {
  public:
-  explicit ParameterServerHere(parameter_server::ServerOptions options);
+  explicit ParameterServerHere(parameter_server::ParameterServerOptions options);
   ~ParameterServerHere() override;
 
   [[nodiscard]] const std::string& address() const { return server_->address(); }
@@ -66,7 +66,7 @@ class ParameterServerHere final : private parameter_server::Driver {
   void Configure();
   void Work();
 
-  parameter_server::ServerOptions options_;
+  parameter_server::ParameterServerOptions options_;
   parameter_server::Configuration record_;
   const SystemClock clock_;
   storage::MemoryStore store_;

@@ -67,8 +67,8 @@ class WorkerProcessTest : public testing::Test {
     return *parsed.job;
   }
 
-  parameter_server::ServerOptions ServerOptions() const {
-    parameter_server::ServerOptions options;
+  parameter_server::ParameterServerOptions ParameterServerOptions() const {
+    parameter_server::ParameterServerOptions options;
     options.job_uid = 7;
     options.seed = 1;
     options.parameters = model::BuildGraph(job::NetOf(job_)).value().parameters;
@@ -147,7 +147,7 @@ class WorkerProcessTest : public testing::Test {
   const v1::TrainingJob job_ = Job();
   fakes::FakeController controller_;
   std::unique_ptr<ParameterServerHere> parameter_server_ =
-      std::make_unique<ParameterServerHere>(ServerOptions());
+      std::make_unique<ParameterServerHere>(ParameterServerOptions());
   FakeDataServer data_server_;
   std::string metrics_address_;
   pid_t pid_ = 0;

@@ -60,7 +60,7 @@ absl::StatusOr<RestoredShards> Restore(const Setup& setup,
   constexpr std::uint64_t kLater = 1 << 20;  // than any epoch and generation
   ReadOnly store(disk);
   Alone driver;
-  parameter_server::ServerOptions options = setup.ServerOptions(kSelf, job_uid);
+  parameter_server::ParameterServerOptions options = setup.ParameterServerOptions(kSelf, job_uid);
   options.min_in_sync = 1;
   parameter_server::ParameterServer server(std::move(options), store, clock, driver);
   std::vector<parameter_server::Configuration> map(setup.job.buckets);

@@ -59,24 +59,11 @@ WorkerId DataServerProcess::Disguise(WorkerId worker) const {
 }
 
 controller::Heartbeat DataServerProcess::MakeHeartbeat() {
-  const data_server::SchedulerProgress progress = scheduler_->progress();
-  controller::DataServerProgress told{.epoch = progress.epoch,
-                                      .counted_examples = progress.counted_examples,
-                                      .total_examples = progress.total_examples,
-                                      .dispatched_examples = progress.dispatched_examples,
-                                      .retrained_examples = progress.retrained_examples,
-                                      .job_examples = progress.job_examples,
-                                      .decided_epoch = progress.decided_epoch};
-  for (const data_server::UnattendedEpoch& epoch : progress.unattended) {
-    told.unattended.push_back({.epoch = epoch.epoch,
-                               .counted = epoch.counted,
-                               .left = epoch.left,
-                               .retrained = epoch.retrained});
-  }
+  controller::DataServerProgress progress = scheduler_->progress();
   if (world_.Has(Mutation::kForgetsUnattended)) {
-    told.unattended.clear();
+    progress.unattended.clear();
   }
-  return {.progress = std::move(told)};
+  return {.progress = std::move(progress)};
 }
 
 // --- Streams

@@ -50,7 +50,7 @@ absl::Status ParameterServerProcess::Start(const controller::Welcome& welcome) {
   }
   const parameter_server::ServerId self{.slot = start().id.slot, .incarnation = incarnation()};
   parameter_server::Driver& driver = *this;
-  core_.emplace(world_.setup.ServerOptions(self, welcome.job_uid), disk_, clock_, driver);
+  core_.emplace(world_.setup.ParameterServerOptions(self, welcome.job_uid), disk_, clock_, driver);
   peers_.emplace(world_, *this, self, [this](const parameter_server::ServerId& peer) {
     core_->OnPeerConnected(peer);
   });

@@ -205,8 +205,8 @@ data_server::BatchSchedulerOptions Setup::SchedulerOptions(std::uint32_t slot,
           .warm_start_examples = warm_start_examples};
 }
 
-parameter_server::ServerOptions Setup::ServerOptions(const parameter_server::ServerId& self,
-                                                     std::uint64_t job_uid) const {
+parameter_server::ParameterServerOptions Setup::ParameterServerOptions(
+    const parameter_server::ServerId& self, std::uint64_t job_uid) const {
   return {.job_uid = job_uid,
           .self = self,
           .writers = job.workers,

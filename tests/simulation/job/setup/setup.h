@@ -56,7 +56,7 @@ struct Setup {
   [[nodiscard]] std::vector<float> InitialValues(ShardId shard) const;
   [[nodiscard]] data_server::BatchSchedulerOptions SchedulerOptions(std::uint32_t slot,
                                                                     Incarnation incarnation) const;
-  [[nodiscard]] parameter_server::ServerOptions ServerOptions(
+  [[nodiscard]] parameter_server::ParameterServerOptions ParameterServerOptions(
       const parameter_server::ServerId& self, std::uint64_t job_uid) const;
 
   /// One line, for failures.

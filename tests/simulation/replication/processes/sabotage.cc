@@ -11,7 +11,7 @@
 
 namespace adamant::replication_simulation {
 
-void Sabotage::Distort(ps::ServerOptions& options) const {
+void Sabotage::Distort(ps::ParameterServerOptions& options) const {
   if (world_.Has(Mutation::kMinInSyncIgnored)) {
     options.min_in_sync = 1;
   }

@@ -25,7 +25,7 @@ class Sabotage {
 
   // --- What it begins with, and is told
 
-  void Distort(ps::ServerOptions& options) const;
+  void Distort(ps::ParameterServerOptions& options) const;
   void Distort(const controller::Membership& membership, std::vector<ps::ServerId>& dead);
   void Distort(BucketId id, ps::Configuration& configuration);
   void Distort(ps::ServerId& from, ps::PeerMessage& message);

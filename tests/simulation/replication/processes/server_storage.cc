@@ -19,7 +19,7 @@ constexpr char kShards[] = "shard/";
 // --- The beginning
 
 void ServerProcess::OpenDisk() {
-  ps::ServerOptions options = world_.setup.ServerOptions(server_, attempt_);
+  ps::ParameterServerOptions options = world_.setup.ParameterServerOptions(server_, attempt_);
   options.damage = disk_.Open();
   if (!options.damage.empty()) {
     world_.scheduler.Record(life->name, options.damage);

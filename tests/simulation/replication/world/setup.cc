@@ -110,7 +110,8 @@ ps::ShardIdentity Setup::IdentityOf(ShardId shard) const {
           .state = here ? kElements * StatePerWeight(optimiser.kind) : 0};
 }
 
-ps::ServerOptions Setup::ServerOptions(const ps::ServerId& self, std::uint64_t attempt) const {
+ps::ParameterServerOptions Setup::ParameterServerOptions(const ps::ServerId& self,
+                                                         std::uint64_t attempt) const {
   return {.job_uid = kJobUid,
           .attempt = attempt,
           .self = self,

@@ -63,8 +63,8 @@ struct Setup {
     return static_cast<std::uint32_t>(parameters.size());
   }
   [[nodiscard]] ps::ShardIdentity IdentityOf(ShardId shard) const;
-  [[nodiscard]] ps::ServerOptions ServerOptions(const ps::ServerId& self,
-                                                std::uint64_t attempt) const;
+  [[nodiscard]] ps::ParameterServerOptions ParameterServerOptions(const ps::ServerId& self,
+                                                                  std::uint64_t attempt) const;
   [[nodiscard]] std::string Describe() const;
 
   /// The row of the table of promises in docs/replication.md: "3, WalSync".

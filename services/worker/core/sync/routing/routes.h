@@ -11,7 +11,8 @@
 
 namespace adamant::worker {
 
-/// Returns how long to wait after so many refusals in a row: 50 ms, doubling, at most 1 s.
+/// Returns how long to wait after one more refusal than these in a row: 50 ms, doubling, at most
+/// 1 s.
 Clock::Duration RetryWait(std::uint32_t refusals);
 
 /// Places of the primaries of shards, and times from which one that has refused may be asked again.

@@ -18,7 +18,7 @@ using testing::ElementsAre;
 using testing::Field;
 using testing::HasSubstr;
 
-Loss Exited(int code, bool bad_configuration = false) {
+ProcessLoss Exited(int code, bool bad_configuration = false) {
   return {.how = "exited with code " + std::to_string(code),
           .cause = LossCause::kExit,
           .exit_code = code,
@@ -26,7 +26,7 @@ Loss Exited(int code, bool bad_configuration = false) {
 }
 
 TEST(JudgeTest, WithoutARuleOnlyAnExitCosts) {
-  const auto action = [](const Loss& loss) { return Judge({}, Role::kWorker, loss).action; };
+  const auto action = [](const ProcessLoss& loss) { return Judge({}, Role::kWorker, loss).action; };
   EXPECT_EQ(action(Exited(1)), LossAction::kRestart);
   EXPECT_EQ(action({.cause = LossCause::kDisruption}), LossAction::kIgnore);
   EXPECT_EQ(action({.cause = LossCause::kNodeLost}), LossAction::kIgnore);
@@ -52,7 +52,7 @@ TEST(JudgeTest, TheFirstRuleThatFitsDecidesAndIsNamed) {
        .roles = {Role::kWorker},
        .action = LossAction::kIgnore},
       {.cause = LossCause::kDisruption, .action = LossAction::kRestart}};
-  const auto judged = [&](Role role, const Loss& loss) {
+  const auto judged = [&](Role role, const ProcessLoss& loss) {
     const Verdict verdict = Judge(rules, role, loss);
     return std::pair(verdict.action, verdict.rule);
   };
@@ -69,7 +69,7 @@ TEST(JudgeTest, ARuleWithCodesIsNotForAnEndWithoutOne) {
   const std::vector<FailureRule> coded = {
       {.cause = LossCause::kExit, .exit_codes = {0}, .action = LossAction::kFail}};
   const std::vector<FailureRule> any = {{.cause = LossCause::kExit, .action = LossAction::kFail}};
-  const Loss silent = {.how = "was silent for 10 s"};
+  const ProcessLoss silent = {.how = "was silent for 10 s"};
   EXPECT_EQ(Judge(coded, Role::kWorker, silent).action, LossAction::kRestart);
   EXPECT_EQ(Judge(any, Role::kWorker, silent).action, LossAction::kFail);
 }

@@ -337,10 +337,10 @@ TEST(SnapshotTest, AFullDiskIsTriedAgainAndFinallyFailsTheJob) {
   job.Flush(kWorker0);
   job.Flush(kWorker1);
   const SnapshotTaken failed{.snapshot = 1, .ok = false, .error = "disk full", .disk_full = true};
-  for (int i = 1; i < SnapshotTaker::kTries; ++i) {
+  for (int i = 1; i < SnapshotCoordinator::kTries; ++i) {
     job.Tell(kServer0, failed);
     job.Tell(kServer1, failed);  // counts with the other one
-    EXPECT_THAT(Sent<TakeSnapshot>(job.Pass(SnapshotTaker::kRetry)), SizeIs(2));
+    EXPECT_THAT(Sent<TakeSnapshot>(job.Pass(SnapshotCoordinator::kRetry)), SizeIs(2));
     EXPECT_NE(job.state().phase, Phase::kFailed);
   }
   job.Tell(kServer0, failed);
@@ -433,18 +433,19 @@ TEST(SnapshotTest, ABucketThatIsNotServedIsWaitedFor) {
   job.Flush(kWorker1);
   job.StoreSnapshot(kServer1, 1);
   const SnapshotTaken full{.snapshot = 1, .ok = false, .error = "disk full", .disk_full = true};
-  for (int i = 1; i < SnapshotTaker::kTries; ++i) {
+  for (int i = 1; i < SnapshotCoordinator::kTries; ++i) {
     job.Tell(kServer0, full);
-    job.Pass(SnapshotTaker::kRetry);
+    job.Pass(SnapshotCoordinator::kRetry);
   }
   const SnapshotTaken early{.snapshot = 1, .ok = false, .error = "bucket 0 is not served yet"};
   job.Tell(kServer0, early);
-  EXPECT_THAT(Sent<TakeSnapshot>(job.Pass(SnapshotTaker::kFirstWait)), SizeIs(1)) << "soon";
+  EXPECT_THAT(Sent<TakeSnapshot>(job.Pass(SnapshotCoordinator::kFirstWait)), SizeIs(1)) << "soon";
   job.Tell(kServer0, early);
-  EXPECT_THAT(Sent<TakeSnapshot>(job.Pass(SnapshotTaker::kFirstWait)), IsEmpty()) << "and later";
-  for (int i = 0; i < 3 * SnapshotTaker::kTries; ++i) {
+  EXPECT_THAT(Sent<TakeSnapshot>(job.Pass(SnapshotCoordinator::kFirstWait)), IsEmpty())
+      << "and later";
+  for (int i = 0; i < 3 * SnapshotCoordinator::kTries; ++i) {
     job.Tell(kServer0, early);
-    EXPECT_THAT(Sent<TakeSnapshot>(job.Pass(SnapshotTaker::kRetry)), SizeIs(1));
+    EXPECT_THAT(Sent<TakeSnapshot>(job.Pass(SnapshotCoordinator::kRetry)), SizeIs(1));
   }
   EXPECT_NE(job.state().phase, Phase::kFailed);
   job.StoreSnapshot(kServer0, 1);

@@ -32,7 +32,7 @@ const std::string kContent = std::string(50'000, 'a') + std::string(50'000, 'b')
 // Waits without waiting.
 class Observer final : public FetchObserver {
  public:
-  bool OnProgress(const FetchProgress& progress) override {
+  bool OnProgress(const DownloadProgress& progress) override {
     last = progress;
     return !progress_stops;
   }
@@ -43,7 +43,7 @@ class Observer final : public FetchObserver {
     return true;
   }
 
-  FetchProgress last;
+  DownloadProgress last;
   bool progress_stops = false;
   std::vector<std::string> reasons;
   std::vector<std::chrono::milliseconds> waits;

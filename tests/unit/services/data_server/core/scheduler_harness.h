@@ -24,7 +24,7 @@ class FakeRecords {
   }
 
   RecordWritten Write(const WriteRecord& request) {
-    Record& record = records_[request.part];
+    VersionedRecord& record = records_[request.part];
     if (record.version != request.expected_version) {
       return {.request = request.request, .conflict = true};
     }
@@ -39,7 +39,7 @@ class FakeRecords {
   }
 
  private:
-  std::map<std::uint32_t, Record> records_;
+  std::map<std::uint32_t, VersionedRecord> records_;
 };
 
 // One scheduler whose record requests are answered at once, and what it said.

@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/system/files.h"
+#include "services/common/codec/work.h"
 #include "services/common/service/service.h"
 
 namespace adamant::data_server {
@@ -45,7 +47,7 @@ class CheckFilesTest : public testing::Test {
     ASSERT_TRUE(WriteFile(folder_ / name, content).ok());
   }
 
-  absl::StatusOr<std::vector<v1::DataFile>> Check() {
+  absl::StatusOr<std::vector<protocol::DataFile>> Check() {
     return CheckFiles(
         welcome_, {.data_root = folder_, .fetched = folder_ / "fetched"}, controller_);
   }
@@ -54,7 +56,9 @@ class CheckFilesTest : public testing::Test {
   void Begin() {
     const auto files = Check();
     ASSERT_TRUE(files.ok()) << files.status();
-    welcome_.mutable_data_files()->Assign(files->begin(), files->end());
+    for (const protocol::DataFile& file : *files) {
+      codec::Encode(file, *welcome_.add_data_files());
+    }
   }
 
   const fs::path folder_ =
@@ -67,11 +71,11 @@ TEST_F(CheckFilesTest, AllFilesAreReportedByTheirFields) {
   const auto files = Check();
   ASSERT_TRUE(files.ok()) << files.status();
   ASSERT_EQ(files->size(), 4u);
-  EXPECT_EQ(files->at(0).field(), "spec.data.train.idx.images");
-  EXPECT_EQ(files->at(1).field(), "spec.data.train.idx.labels");
-  EXPECT_EQ(files->at(2).field(), "spec.data.validation.idx.images");
-  EXPECT_EQ(files->at(3).field(), "spec.data.validation.idx.labels");
-  EXPECT_NE(files->at(0).fingerprint(), files->at(2).fingerprint());
+  EXPECT_EQ(files->at(0).field, "spec.data.train.idx.images");
+  EXPECT_EQ(files->at(1).field, "spec.data.train.idx.labels");
+  EXPECT_EQ(files->at(2).field, "spec.data.validation.idx.images");
+  EXPECT_EQ(files->at(3).field, "spec.data.validation.idx.labels");
+  EXPECT_NE(files->at(0).fingerprint, files->at(2).fingerprint);
 }
 
 TEST_F(CheckFilesTest, TheSameFilesElsewhereAreTaken) {

@@ -5,8 +5,6 @@
 namespace adamant::parameter_server {
 namespace {
 
-using std::chrono::milliseconds;
-
 TEST(ReadyOfTest, TimesAreSaidOfAPromotionAlone) {
   const protocol::BucketsReady ready =
       ReadyOf({{.bucket = 1, .configuration_version = 2, .updates = 7},
@@ -14,7 +12,7 @@ TEST(ReadyOfTest, TimesAreSaidOfAPromotionAlone) {
                 .configuration_version = 3,
                 .lost = true,
                 .detail = "shard 4",
-                .failover = {.detect = milliseconds(1500), .reconcile = milliseconds(250)}}});
+                .failover = {.detect_seconds = 1.5, .reconcile_seconds = 0.25}}});
   ASSERT_EQ(ready.buckets.size(), 2u);
   EXPECT_EQ(ready.buckets[0].bucket, 1u);
   EXPECT_EQ(ready.buckets[0].configuration_version, 2u);

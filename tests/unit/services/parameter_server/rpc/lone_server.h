@@ -24,7 +24,8 @@ class IdleDriver final : public Driver {
 /// A core without peers, primary of all buckets, in configuration 1.
 class LoneServer {
  public:
-  explicit LoneServer(ServerOptions options) : core_(std::move(options), store_, clock_, driver_) {
+  explicit LoneServer(ParameterServerOptions options)
+      : core_(std::move(options), store_, clock_, driver_) {
     EXPECT_TRUE(core_.ReadStored().ok());
     Configuration record{
         .version = 1, .generation = 1, .primary = core_.self(), .replicas = {core_.self()}};

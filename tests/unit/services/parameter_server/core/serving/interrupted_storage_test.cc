@@ -101,10 +101,10 @@ TEST_F(InterruptedStorageTest, ALateBeginningOfACopyChangesNothing) {
 }
 
 TEST_F(InterruptedStorageTest, AFlushKeepsTheLogOfRecordsThatAreNotStoredYet) {
-  ServerOptions options{.job_uid = 7,
-                        .self = {.slot = 0, .incarnation = 1},
-                        .parameters = {{.name = "w", .layer = "l", .shape = {4}}},
-                        .optimisers = {{.location = OptimiserLocation::kWorker}}};
+  ParameterServerOptions options{.job_uid = 7,
+                                 .self = {.slot = 0, .incarnation = 1},
+                                 .parameters = {{.name = "w", .layer = "l", .shape = {4}}},
+                                 .optimisers = {{.location = OptimiserLocation::kWorker}}};
   options.mode = PersistenceMode::kWal;
   const ServerId self = options.self;
   std::vector<Configuration> map{
@@ -136,10 +136,10 @@ TEST_F(InterruptedStorageTest, AFlushKeepsTheLogOfRecordsThatAreNotStoredYet) {
 
 // Shards that are gone when their turn comes are not written: what was logged of them must stay.
 TEST_F(InterruptedStorageTest, AFlushErasesNothingOfABucketThatWasTakenAwayMeanwhile) {
-  ServerOptions options{.job_uid = 7,
-                        .self = {.slot = 0, .incarnation = 1},
-                        .parameters = {{.name = "w", .layer = "l", .shape = {4}}},
-                        .optimisers = {{.location = OptimiserLocation::kWorker}}};
+  ParameterServerOptions options{.job_uid = 7,
+                                 .self = {.slot = 0, .incarnation = 1},
+                                 .parameters = {{.name = "w", .layer = "l", .shape = {4}}},
+                                 .optimisers = {{.location = OptimiserLocation::kWorker}}};
   options.mode = PersistenceMode::kWal;
   ParameterServer server(options, store_, clock_, *this);
   ASSERT_TRUE(server.ReadStored().ok());
@@ -169,10 +169,10 @@ TEST_F(InterruptedStorageTest, WhatIsErasedOfTheLogIsNotErasedAgain) {
   for (const PersistenceMode mode : {PersistenceMode::kDelayed, PersistenceMode::kWal}) {
     storage::MemoryStore memory;
     fakes::InterruptedStore store(memory);
-    ServerOptions options{.job_uid = 7,
-                          .self = {.slot = 0, .incarnation = 1},
-                          .parameters = {{.name = "w", .layer = "l", .shape = {4}}},
-                          .optimisers = {{.location = OptimiserLocation::kWorker}}};
+    ParameterServerOptions options{.job_uid = 7,
+                                   .self = {.slot = 0, .incarnation = 1},
+                                   .parameters = {{.name = "w", .layer = "l", .shape = {4}}},
+                                   .optimisers = {{.location = OptimiserLocation::kWorker}}};
     options.mode = mode;
     ParameterServer server(options, store, clock_, *this);
     ASSERT_TRUE(server.ReadStored().ok());
@@ -213,10 +213,10 @@ TEST_F(InterruptedStorageTest, WhatIsErasedOfTheLogIsNotErasedAgain) {
 // A slow disk: the next put of the record is committed before the first is written. Who was told of
 // the other's version could overwrite what it has never seen.
 TEST_F(InterruptedStorageTest, APutIsAnsweredWithItsOwnVersion) {
-  const ServerOptions options = {.job_uid = 7,
-                                 .self = {.slot = 0, .incarnation = 1},
-                                 .parameters = {{.name = "w", .layer = "l", .shape = {4}}},
-                                 .optimisers = {{.location = OptimiserLocation::kWorker}}};
+  const ParameterServerOptions options = {.job_uid = 7,
+                                          .self = {.slot = 0, .incarnation = 1},
+                                          .parameters = {{.name = "w", .layer = "l", .shape = {4}}},
+                                          .optimisers = {{.location = OptimiserLocation::kWorker}}};
   storage::MemoryStore store;
   ParameterServer server(options, store, clock_, *this);
   ASSERT_TRUE(server.ReadStored().ok());

@@ -17,8 +17,8 @@ using ::testing::HasSubstr;
 
 class ParameterServerTest : public ServerFixture {
  protected:
-  static ServerOptions Random() {
-    ServerOptions options = Flat(4, OnWorker());
+  static ParameterServerOptions Random() {
+    ParameterServerOptions options = Flat(4, OnWorker());
     options.parameters[0].initialisation = Initialisation::kHe;
     return options;
   }
@@ -74,7 +74,7 @@ TEST_F(ParameterServerTest, AnOldRecordIsIgnored) {
 }
 
 TEST_F(ParameterServerTest, ARecordThatWasOnlyLoggedIsStoredWhenItComesBack) {
-  ServerOptions options = Random();
+  ParameterServerOptions options = Random();
   options.buckets = 1;
   Create(options);
   ASSERT_TRUE(rig_->Put(0, "a", 0, "one")->stored);
@@ -132,7 +132,7 @@ TEST_F(ParameterServerTest, ACorruptShardIsLost) {
 }
 
 TEST_F(ParameterServerTest, AStoreInPlaceOfADamagedOneSaysSoOfEveryBucket) {
-  ServerOptions options = Random();
+  ParameterServerOptions options = Random();
   options.damage = "records/000004.log: is damaged";
   rig_->Start(0, options);
   const StoredBuckets stored = rig_->stored(0);

@@ -27,7 +27,7 @@ class PersistedTest : public ::testing::Test {
     EXPECT_EQ(rig_.map[0].replicas.size(), 3u);
   }
 
-  static ServerOptions Options() {
+  static ParameterServerOptions Options() {
     return {.job_uid = 7,
             .writers = 4,
             .parameters = {{.name = "w", .layer = "l", .shape = {8}}},

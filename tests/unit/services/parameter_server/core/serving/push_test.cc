@@ -96,7 +96,7 @@ TEST_F(PushTest, AWriterThatTheControllerHasGivenUpIsFencedBeforeItsSuccessorCom
 }
 
 TEST_F(PushTest, APushWithOneValueThatIsNotFiniteIsRefusedWhole) {
-  ServerOptions options = Flat(4, OnWorker());
+  ParameterServerOptions options = Flat(4, OnWorker());
   options.parameters.push_back({.name = "b", .layer = "l", .shape = {4}});
   options.optimisers.push_back(OnWorker());
   Create(options);
@@ -156,8 +156,9 @@ class OuterProductPushTest : public ServerFixture {
     }
   }
 
-  ServerOptions Layer(OptimiserKind kind) {
-    ServerOptions options = Flat(1, {.kind = kind, .rate = 0.1, .momentum = 0.9, .epsilon = 0.1});
+  ParameterServerOptions Layer(OptimiserKind kind) {
+    ParameterServerOptions options =
+        Flat(1, {.kind = kind, .rate = 0.1, .momentum = 0.9, .epsilon = 0.1});
     options.parameters[0].shape = {std::int64_t{kOutputs}, std::int64_t{kInputs}};
     return options;
   }

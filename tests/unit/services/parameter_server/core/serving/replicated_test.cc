@@ -20,8 +20,8 @@ constexpr WorkerId kWriter{.slot = 0, .incarnation = 3};
 
 class ReplicatedTest : public ::testing::Test {
  protected:
-  static ServerOptions Options(PersistenceMode mode = PersistenceMode::kDelayed) {
-    ServerOptions options{
+  static ParameterServerOptions Options(PersistenceMode mode = PersistenceMode::kDelayed) {
+    ParameterServerOptions options{
         .job_uid = 7, .writers = 4, .seed = 5, .buckets = 3, .min_in_sync = 2, .mode = mode};
     for (const char* name : {"a", "b", "c", "d"}) {
       options.parameters.push_back(

@@ -17,7 +17,7 @@ class ServerFixture : public ::testing::Test {
   static constexpr WorkerId kWriter{.slot = 0, .incarnation = 3};
 
   /// One parameter of `elements` zeros, shaped [elements].
-  static ServerOptions Flat(std::int64_t elements, const ParameterOptimiser& optimiser) {
+  static ParameterServerOptions Flat(std::int64_t elements, const ParameterOptimiser& optimiser) {
     return {.job_uid = 7,
             .writers = 4,
             .seed = 5,
@@ -29,13 +29,13 @@ class ServerFixture : public ::testing::Test {
   static ParameterOptimiser OnWorker() { return {.location = OptimiserLocation::kWorker}; }
 
   /// A process that creates the buckets.
-  void Create(ServerOptions options) {
+  void Create(ParameterServerOptions options) {
     rig_->Start(0, std::move(options));
     rig_->AssignAll(0);
   }
 
   /// Kills the process; another finds what is on the disk.
-  void Restart(ServerOptions options) {
+  void Restart(ParameterServerOptions options) {
     rig_->Kill(0);
     rig_->Start(0, std::move(options));
     rig_->RestoreAll(0);

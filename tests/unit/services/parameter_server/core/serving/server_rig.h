@@ -30,7 +30,7 @@ class ServerRig {
   }
 
   /// Starts the process of a slot; it has the slot's disk.
-  void Start(std::uint32_t slot, ServerOptions options) {
+  void Start(std::uint32_t slot, ParameterServerOptions options) {
     Node& node = *nodes_[slot];
     ++node.self.incarnation;
     options.self = node.self;

@@ -21,8 +21,8 @@ constexpr std::int64_t kElements = 3 * std::int64_t{ShardLayout::kShardElements}
 class ThreadsTest : public ServerFixture {
  protected:
   /// Three parameters of a shard each, no larger than a test needs.
-  static ServerOptions Three() {
-    ServerOptions options = Flat(kElements, OnWorker());
+  static ParameterServerOptions Three() {
+    ParameterServerOptions options = Flat(kElements, OnWorker());
     for (const char* name : {"b", "c"}) {
       options.parameters.push_back({.name = name, .layer = "l", .shape = {kElements}});
       options.optimisers.push_back(OnWorker());

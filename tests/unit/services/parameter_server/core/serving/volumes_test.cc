@@ -20,7 +20,7 @@ constexpr WorkerId kPusher{.slot = 0, .incarnation = 3};
 
 class VolumesTest : public ::testing::Test {
  protected:
-  static ServerOptions Options(PersistenceMode mode) {
+  static ParameterServerOptions Options(PersistenceMode mode) {
     return {.job_uid = 7,
             .writers = 4,
             .parameters = {{.name = "w", .layer = "l", .shape = {8}}},

@@ -20,8 +20,8 @@ using std::chrono::seconds;
 class ScrubTest : public ServerFixture {
  protected:
   /// Three shards, each a tensor of its own.
-  static ServerOptions Options(PersistenceMode mode = PersistenceMode::kDelayed) {
-    ServerOptions options = Flat(4, OnWorker());
+  static ParameterServerOptions Options(PersistenceMode mode = PersistenceMode::kDelayed) {
+    ParameterServerOptions options = Flat(4, OnWorker());
     options.parameters.push_back({.name = "v", .layer = "l", .shape = {4}});
     options.parameters.push_back({.name = "u", .layer = "l", .shape = {4}});
     options.optimisers.resize(3, OnWorker());
@@ -128,7 +128,7 @@ TEST_F(ScrubTest, AValueASecondUnlessAPassWouldTakeLongerThanItMay) {
   Create(Options());
   server().Scrub();
   EXPECT_EQ(server().ScrubDueAt(), rig_->clock.Now() + seconds(1));
-  ServerOptions options = Options();
+  ParameterServerOptions options = Options();
   options.scrub.pass = seconds(1);
   Restart(options);
   server().Scrub();

@@ -29,7 +29,7 @@ class SnapshotsTest : public ServerFixture {
   void CreateOnThree() {
     rig_.emplace(3);
     for (const std::uint32_t slot : {0u, 1u, 2u}) {
-      ServerOptions options = Flat(4, OnWorker());
+      ParameterServerOptions options = Flat(4, OnWorker());
       options.min_in_sync = 2;
       rig_->Start(slot, std::move(options));
     }
@@ -156,7 +156,7 @@ TEST(SnapshotsOfManyBucketsTest, TheyAreSyncedTogether) {
 class DamagedSnapshotTest : public SnapshotsTest {
  protected:
   DamagedSnapshotTest() {
-    ServerOptions options = Flat(4, OnWorker());
+    ParameterServerOptions options = Flat(4, OnWorker());
     options.parameters.push_back({.name = "v", .layer = "l", .shape = {4}});
     options.optimisers.resize(2, OnWorker());
     Create(options);

@@ -32,7 +32,7 @@ class StorageLoopTest : public ::testing::Test, private Driver {
 
   ~StorageLoopTest() override { loop_.Stop(); }
 
-  static ServerOptions Options() {
+  static ParameterServerOptions Options() {
     return {.job_uid = 1,
             .self = {.slot = 0, .incarnation = 1},
             .parameters = {{.name = "w", .layer = "l", .shape = {4}}},

@@ -22,7 +22,7 @@ constexpr std::uint64_t kJob = 7;
 constexpr std::int64_t kElements = 5000;  // more than one chunk of the fake stream
 
 /// Two shards on the worker's optimiser and a fully connected layer's on the server's.
-ServerOptions Options(std::uint32_t buckets) {
+ParameterServerOptions Options(std::uint32_t buckets) {
   const ParameterOptimiser on_worker{.location = OptimiserLocation::kWorker};
   return {.job_uid = kJob,
           .writers = 2,

@@ -22,12 +22,12 @@ class ServerTableTest : public testing::Test {
   };
 
   /// What an update does, in order.
-  std::vector<std::string> Update(const std::vector<ServerPlace>& places) {
+  std::vector<std::string> Update(const std::vector<ServerAddress>& places) {
     events_.clear();
     table_.Update(
         places,
         [this](ServerSlot server) { events_.push_back("removed " + std::to_string(server)); },
-        [this](const ServerPlace& place) {
+        [this](const ServerAddress& place) {
           events_.push_back("open " + place.address);
           return std::make_unique<Stream>(events_, place.address);
         });

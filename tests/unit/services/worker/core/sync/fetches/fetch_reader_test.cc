@@ -1,4 +1,4 @@
-#include "services/worker/core/sync/fetches/shard_reader.h"
+#include "services/worker/core/sync/fetches/fetch_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ class ShardReaderTest : public testing::Test {
   }
 
   const ShardLayout layout_{{Vector("a"), Vector("b"), Vector("c")}, 16};
-  ShardReader reader_{layout_};
+  FetchReader reader_{layout_};
   std::vector<float> values_ = {0, 0, 0};
   std::vector<ShardId> told_;
   float next_ = 10;

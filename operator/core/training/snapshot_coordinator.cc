@@ -1,4 +1,4 @@
-#include "operator/core/training/snapshot_taker.h"
+#include "operator/core/training/snapshot_coordinator.h"
 
 #include <algorithm>
 #include <set>
@@ -9,18 +9,18 @@
 
 namespace adamant::controller {
 
-SnapshotTaker::SnapshotTaker(const JobSettings& settings,
-                             JobState& state,
-                             Outbox& outbox,
-                             ProcessTable& processes,
-                             const Configurations& configurations)
+SnapshotCoordinator::SnapshotCoordinator(const JobSettings& settings,
+                                         JobState& state,
+                                         Outbox& outbox,
+                                         ProcessTable& processes,
+                                         const Configurations& configurations)
     : settings_(settings),
       state_(state),
       outbox_(outbox),
       processes_(processes),
       configurations_(configurations) {}
 
-void SnapshotTaker::Take(std::uint64_t snapshot, std::vector<PushCut> cuts) {
+void SnapshotCoordinator::Take(std::uint64_t snapshot, std::vector<PushCut> cuts) {
   Drop();
   cuts_ = std::move(cuts);
   snapshot_ = snapshot;
@@ -36,7 +36,7 @@ void SnapshotTaker::Take(std::uint64_t snapshot, std::vector<PushCut> cuts) {
   }
 }
 
-void SnapshotTaker::Need() {
+void SnapshotCoordinator::Need() {
   Drop();
   snapshot_ = state_.checkpoint.snapshot;
   complete_ = true;
@@ -47,7 +47,7 @@ void SnapshotTaker::Need() {
   Follow();
 }
 
-void SnapshotTaker::Drop() {
+void SnapshotCoordinator::Drop() {
   snapshot_ = 0;
   complete_ = false;
   retry_.reset();
@@ -57,12 +57,12 @@ void SnapshotTaker::Drop() {
   count_from_ = TimePoint::min();
 }
 
-bool SnapshotTaker::IsStored(BucketId bucket) const {
+bool SnapshotCoordinator::IsStored(BucketId bucket) const {
   return stored_[bucket] && stored_[bucket]->slot == configurations_.At(bucket).primary.slot;
 }
 
 // Its process is the primary of a bucket that is not stored.
-bool SnapshotTaker::IsWanting(std::uint32_t server) const {
+bool SnapshotCoordinator::IsWanting(std::uint32_t server) const {
   const ServerId server_id{
       .slot = server, .incarnation = processes_.IncarnationOf({Role::kParameterServer, server})};
   for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
@@ -73,9 +73,9 @@ bool SnapshotTaker::IsWanting(std::uint32_t server) const {
   return false;
 }
 
-absl::StatusOr<bool> SnapshotTaker::OnTaken(std::uint32_t server,
-                                            const SnapshotTaken& message,
-                                            TimePoint now) {
+absl::StatusOr<bool> SnapshotCoordinator::OnTaken(std::uint32_t server,
+                                                  const SnapshotTaken& message,
+                                                  TimePoint now) {
   if (snapshot_ == 0 || message.snapshot != snapshot_) {
     return false;
   }
@@ -96,9 +96,9 @@ absl::StatusOr<bool> SnapshotTaker::OnTaken(std::uint32_t server,
   return Complete();
 }
 
-absl::Status SnapshotTaker::OnFailed(std::uint32_t server,
-                                     const SnapshotTaken& message,
-                                     TimePoint now) {
+absl::Status SnapshotCoordinator::OnFailed(std::uint32_t server,
+                                           const SnapshotTaken& message,
+                                           TimePoint now) {
   const SlotId id{Role::kParameterServer, server};
   const std::string problem = ToString(id) + " cannot store snapshot " + std::to_string(snapshot_) +
                               (message.disk_full ? ": " : " yet: ") + message.error;
@@ -119,9 +119,9 @@ absl::Status SnapshotTaker::OnFailed(std::uint32_t server,
 }
 
 // Asked again soon at first: buckets that begin are served a moment later, and nobody need know.
-void SnapshotTaker::WaitForServing(const SlotId& server,
-                                   const std::string& problem,
-                                   TimePoint now) {
+void SnapshotCoordinator::WaitForServing(const SlotId& server,
+                                         const std::string& problem,
+                                         TimePoint now) {
   if (retry_.has_value()) {
     return;
   }
@@ -133,7 +133,7 @@ void SnapshotTaker::WaitForServing(const SlotId& server,
 }
 
 // If every bucket is stored: makes it the state's checkpoint. Returns whether that is news.
-bool SnapshotTaker::Complete() {
+bool SnapshotCoordinator::Complete() {
   for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
     if (!IsStored(bucket)) {
       return false;
@@ -152,7 +152,7 @@ bool SnapshotTaker::Complete() {
   return !std::exchange(complete_, true);
 }
 
-bool SnapshotTaker::Follow() {
+bool SnapshotCoordinator::Follow() {
   if (snapshot_ == 0) {
     return false;
   }
@@ -170,7 +170,7 @@ bool SnapshotTaker::Follow() {
   return !servers.empty();
 }
 
-bool SnapshotTaker::IsReadable() const {
+bool SnapshotCoordinator::IsReadable() const {
   for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
     if (!IsStored(bucket) || !configurations_.IsServed(bucket)) {
       return false;
@@ -179,13 +179,13 @@ bool SnapshotTaker::IsReadable() const {
   return snapshot_ != 0;
 }
 
-void SnapshotTaker::Repeat(std::uint32_t server) {
+void SnapshotCoordinator::Repeat(std::uint32_t server) {
   if (snapshot_ != 0 && IsWanting(server)) {
     Request(server);
   }
 }
 
-void SnapshotTaker::Request(std::uint32_t server) {
+void SnapshotCoordinator::Request(std::uint32_t server) {
   TakeSnapshot request{.snapshot = snapshot_,
                        .keep_from = snapshot_,
                        .keep = {},
@@ -206,7 +206,7 @@ void SnapshotTaker::Request(std::uint32_t server) {
   processes_.SendTo({Role::kParameterServer, server}, request);
 }
 
-void SnapshotTaker::OnTimer(TimePoint now) {
+void SnapshotCoordinator::OnTimer(TimePoint now) {
   if (retry_ && *retry_ <= now) {
     retry_.reset();
     for (std::uint32_t server = 0; server < settings_.parameter_servers; ++server) {

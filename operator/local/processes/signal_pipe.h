@@ -10,12 +10,12 @@ void BlockStopSignals();
 
 /// Delivers these signals as readable bytes. Threads: one, and SIGPIPE only of what it writes
 /// itself.
-class StopSignals {
+class SignalPipe {
  public:
-  StopSignals();
-  ~StopSignals();
-  StopSignals(const StopSignals&) = delete;
-  StopSignals& operator=(const StopSignals&) = delete;
+  SignalPipe();
+  ~SignalPipe();
+  SignalPipe(const SignalPipe&) = delete;
+  SignalPipe& operator=(const SignalPipe&) = delete;
 
   /// For poll; this keeps it open.
   [[nodiscard]] int descriptor() const { return descriptor_; }

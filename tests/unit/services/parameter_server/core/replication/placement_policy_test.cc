@@ -1,4 +1,4 @@
-#include "services/parameter_server/core/replication/placement_hint.h"
+#include "services/parameter_server/core/replication/placement_policy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,8 +27,8 @@ class PlacementHintTest : public testing::Test {
   Configuration configuration_;
   EntryLog log_{EntryLog::Logging::kNothing};
   PeerTable peers_{ReplicationTimes{}};
-  Proposals proposals_{7, kSelf, host_, configuration_, log_};
-  const PlacementHint hint_{kSelf, configuration_, peers_, proposals_};
+  Proposer proposals_{7, kSelf, host_, configuration_, log_};
+  const PlacementPolicy hint_{kSelf, configuration_, peers_, proposals_};
 };
 
 TEST_F(PlacementHintTest, OnlyALivingReplicaIsASuccessor) {

@@ -5,15 +5,17 @@
 #include <vector>
 
 #include "services/common/optimiser/optimiser.h"
+#include "services/common/protocol/persistence_mode.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/parameter_server/core/replication/replica.h"
 #include "services/parameter_server/core/shards/dirty_shards.h"
-#include "services/parameter_server/core/storage/persistence_mode.h"
 #include "services/parameter_server/core/storage/scrub.h"
 
 namespace adamant::parameter_server {
 
-struct ServerOptions {
+using protocol::PersistenceMode;
+
+struct ParameterServerOptions {
   std::uint64_t job_uid = 0;
   std::uint64_t attempt = 1;  ///< of training: writers of another are none
   ServerId self = {};

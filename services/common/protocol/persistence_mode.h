@@ -1,6 +1,6 @@
 #pragma once
 
-namespace adamant::parameter_server {
+namespace adamant::protocol {
 
 /// Choice of when a replica acknowledges a prepared entry, and of what is on disk.
 enum class PersistenceMode {
@@ -20,4 +20,4 @@ inline bool IsDurableAtOnce(PersistenceMode mode) {
   return mode == PersistenceMode::kWalSync || mode == PersistenceMode::kNone;
 }
 
-}  // namespace adamant::parameter_server
+}  // namespace adamant::protocol

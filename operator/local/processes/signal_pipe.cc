@@ -1,4 +1,4 @@
-#include "operator/local/processes/stop_signals.h"
+#include "operator/local/processes/signal_pipe.h"
 
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -31,17 +31,17 @@ void BlockStopSignals() {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-StopSignals::StopSignals() : descriptor_(OpenDescriptor()) {}
+SignalPipe::SignalPipe() : descriptor_(OpenDescriptor()) {}
 
-StopSignals::~StopSignals() { close(descriptor_); }
+SignalPipe::~SignalPipe() { close(descriptor_); }
 
-int StopSignals::Take() const {
+int SignalPipe::Take() const {
   signalfd_siginfo info{};
   const bool got = read(descriptor_, &info, sizeof(info)) == sizeof(info);
   return got ? static_cast<int>(info.ssi_signo) : 0;
 }
 
-std::string StopSignals::NameOf(int signal) {
+std::string SignalPipe::NameOf(int signal) {
   const std::string name = std::string("SIG") + sigabbrev_np(signal);
   return signal == SIGINT    ? name + " (Ctrl-C)"
          : signal == SIGPIPE ? name + " (nobody reads the output any more)"

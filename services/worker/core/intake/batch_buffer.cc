@@ -1,8 +1,8 @@
-#include "services/worker/core/intake/batch_queue.h"
+#include "services/worker/core/intake/batch_buffer.h"
 
 namespace adamant::worker {
 
-BatchQueue::BatchQueue(std::size_t slots, std::size_t batch_size, std::size_t example_bytes)
+BatchBuffer::BatchBuffer(std::size_t slots, std::size_t batch_size, std::size_t example_bytes)
     : free_(slots), ready_(slots) {
   slots_.reserve(slots);
   for (std::size_t i = 0; i < slots; ++i) {

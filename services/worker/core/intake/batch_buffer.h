@@ -27,9 +27,9 @@ struct Batch {
 
 /// Batches between those who receive them and the training threads, in a fixed number of slots.
 /// Threads: any. Lock-free; waiting is the caller's (Notifier).
-class BatchQueue {
+class BatchBuffer {
  public:
-  BatchQueue(std::size_t slots, std::size_t batch_size, std::size_t example_bytes);
+  BatchBuffer(std::size_t slots, std::size_t batch_size, std::size_t example_bytes);
 
   /// A slot to fill; null while all are in use.
   Batch* TakeFree() { return free_.Pop().value_or(nullptr); }

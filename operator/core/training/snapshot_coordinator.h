@@ -16,7 +16,7 @@ namespace adamant::controller {
 /// is that the primary of each bucket has stored it. As long as the snapshot is needed nothing is
 /// pushed, so a new primary that is asked later stores the same values.
 /// Threads: one thread at a time.
-class SnapshotTaker {
+class SnapshotCoordinator {
  public:
   using TimePoint = Clock::TimePoint;
 
@@ -30,11 +30,11 @@ class SnapshotTaker {
   static constexpr std::chrono::milliseconds kFirstWait{50};
 
   /// The arguments must outlive this.
-  SnapshotTaker(const JobSettings& settings,
-                JobState& state,
-                Outbox& outbox,
-                ProcessTable& processes,
-                const Configurations& configurations);
+  SnapshotCoordinator(const JobSettings& settings,
+                      JobState& state,
+                      Outbox& outbox,
+                      ProcessTable& processes,
+                      const Configurations& configurations);
 
   /// Asks everybody to store it. `cuts`: what it holds of workers that go on pushing after it.
   void Take(std::uint64_t snapshot, std::vector<PushCut> cuts = {});

@@ -1,4 +1,4 @@
-#include "services/parameter_server/core/replication/proposals.h"
+#include "services/parameter_server/core/replication/proposer.h"
 
 #include <chrono>
 
@@ -9,10 +9,10 @@ constexpr auto kRepeat = std::chrono::milliseconds(500);
 
 }  // namespace
 
-void Proposals::Propose(Proposal::Kind kind,
-                        const ServerId& subject,
-                        bool released,
-                        Clock::TimePoint now) {
+void Proposer::Propose(Proposal::Kind kind,
+                       const ServerId& subject,
+                       bool released,
+                       Clock::TimePoint now) {
   opened_at_ = now;
   repeat_at_ = now + kRepeat;
   std::optional<Proposal>& kept = kind == Proposal::Kind::kDrop ? drop_ : binding_;
@@ -26,12 +26,12 @@ void Proposals::Propose(Proposal::Kind kind,
   host_.Propose(*kept);
 }
 
-void Proposals::Clear() {
+void Proposer::Clear() {
   binding_.reset();
   drop_.reset();
 }
 
-void Proposals::Repeat(Clock::TimePoint now) {
+void Proposer::Repeat(Clock::TimePoint now) {
   if (now < repeat_at_) {
     return;
   }
@@ -45,7 +45,7 @@ void Proposals::Repeat(Clock::TimePoint now) {
   }
 }
 
-Clock::TimePoint Proposals::NextRepeat() const {
+Clock::TimePoint Proposer::NextRepeat() const {
   return binding_.has_value() || drop_.has_value() ? repeat_at_ : Clock::TimePoint::max();
 }
 

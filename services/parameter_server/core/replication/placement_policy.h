@@ -4,19 +4,19 @@
 
 #include "services/parameter_server/core/replication/messages.h"
 #include "services/parameter_server/core/replication/peer_table.h"
-#include "services/parameter_server/core/replication/proposals.h"
+#include "services/parameter_server/core/replication/proposer.h"
 
 namespace adamant::parameter_server {
 
 /// Advice of a bucket's record to its primary on what to do next, as far as it can be done now.
 /// Threads: one at a time.
-class PlacementHint {
+class PlacementPolicy {
  public:
   /// The arguments after `self` must outlive this.
-  PlacementHint(const ServerId& self,
-                const Configuration& configuration,
-                const PeerTable& peers,
-                const Proposals& proposals)
+  PlacementPolicy(const ServerId& self,
+                  const Configuration& configuration,
+                  const PeerTable& peers,
+                  const Proposer& proposals)
       : self_(self), configuration_(configuration), peers_(peers), proposals_(proposals) {}
 
   /// Returns who has been proposed as a replica, and is to be none any more.
@@ -38,7 +38,7 @@ class PlacementHint {
   const ServerId self_;
   const Configuration& configuration_;
   const PeerTable& peers_;
-  const Proposals& proposals_;
+  const Proposer& proposals_;
 };
 
 }  // namespace adamant::parameter_server

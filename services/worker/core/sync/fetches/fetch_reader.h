@@ -19,9 +19,9 @@ using ReadValues = std::function<absl::Status(std::span<float>)>;
 
 /// Puts the values of a reply to a fetch where they belong among the flat parameters.
 /// Threads: one at a time.
-class ShardReader {
+class FetchReader {
  public:
-  explicit ShardReader(const ShardLayout& layout) : layout_(layout) {}  // must outlive this
+  explicit FetchReader(const ShardLayout& layout) : layout_(layout) {}  // must outlive this
 
   /// Reads every shard found, in order: those at the positions `fresh` of the reply into `values`,
   /// [flat parameters], each then told to `on_value`; the others past them. Errors: those of

@@ -13,14 +13,14 @@ namespace adamant::parameter_server {
 /// Proposals of a replica to the controller in its configuration. A proposal to take over or to
 /// add binds until the configuration changes; one to drop a replica may be withdrawn, and may still
 /// be taken then. Threads: one at a time.
-class Proposals {
+class Proposer {
  public:
   /// The last three must outlive this; record and log are the replica's.
-  Proposals(BucketId bucket,
-            const ServerId& self,
-            ReplicaHost& host,
-            const Configuration& configuration,
-            const EntryLog& log)
+  Proposer(BucketId bucket,
+           const ServerId& self,
+           ReplicaHost& host,
+           const Configuration& configuration,
+           const EntryLog& log)
       : bucket_(bucket), self_(self), host_(host), configuration_(configuration), log_(log) {}
 
   /// Hands a proposal to the controller, in place of one of its kind. `subject`: who is to be added
