@@ -63,7 +63,7 @@ model::Graph AdamMnist() {
 
 /// A training context of adam-mnist with weights and a batch of noise.
 struct Trainer {
-  Trainer(std::int64_t batch, graph::Backend backend) {
+  Trainer(std::int64_t batch, graph::BackendKind backend) {
     auto made = graph::Context::Create(net, batch, backend, /*training=*/true);
     if (!made.ok()) {
       std::cerr << made.status() << '\n';
@@ -94,7 +94,7 @@ struct Trainer {
 };
 
 /// One step: forward, loss, backward, gradients in place. No update of the weights.
-void TrainStep(benchmark::State& state, graph::Backend backend) {
+void TrainStep(benchmark::State& state, graph::BackendKind backend) {
   const std::int64_t batch = state.range(0);
   Trainer trainer(batch, backend);
   const double product = kernels::ProductSpeed();
@@ -107,13 +107,13 @@ void TrainStep(benchmark::State& state, graph::Backend backend) {
   state.counters["flop/s"] = benchmark::Counter(flop, benchmark::Counter::kIsRate);
   state.counters["share"] = benchmark::Counter(flop / product, benchmark::Counter::kIsRate);
 }
-BENCHMARK_CAPTURE(TrainStep, one_dnn, graph::Backend::kOneDnn)
+BENCHMARK_CAPTURE(TrainStep, one_dnn, graph::BackendKind::kOneDnn)
     ->Arg(1)
     ->Arg(8)
     ->Arg(32)
     ->Arg(128)
     ->Unit(benchmark::kMicrosecond);
-BENCHMARK_CAPTURE(TrainStep, reference, graph::Backend::kReference)
+BENCHMARK_CAPTURE(TrainStep, reference, graph::BackendKind::kReference)
     ->Arg(32)
     ->Unit(benchmark::kMicrosecond);
 
@@ -170,7 +170,7 @@ BENCHMARK(Layer)->DenseRange(0, 11)->Unit(benchmark::kMicrosecond);
 
 /// Adding a step's change to the shared weights, 298,090 floats.
 void Update(benchmark::State& state) {
-  Trainer trainer(1, graph::Backend::kReference);
+  Trainer trainer(1, graph::BackendKind::kReference);
   for (auto _ : state) {
     kernels::HogwildAxpy(trainer.weights, -1e-6f, trainer.gradients);
     benchmark::ClobberMemory();

@@ -63,8 +63,8 @@ class Trainer {
   Trainer(Job& job, std::int64_t batch, Way way, bool alone, double start)
       : job_(job),
         batch_(batch),
-        context_(
-            bench::Must(graph::Context::Create(job.graph, batch, graph::Backend::kOneDnn, true))),
+        context_(bench::Must(
+            graph::Context::Create(job.graph, batch, graph::BackendKind::kOneDnn, true))),
         state_(job.plan.StateSize()),
         pending_(way.share_every > 1 ? job.plan.elements : 0),
         scratch_(UpdatePlan::kBlock),

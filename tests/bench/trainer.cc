@@ -110,7 +110,7 @@ absl::Status Trainer::Prepare() {
   RunPinned(mode_.threads, [&](std::size_t index) {
     auto context = graph::Context::Create(graph_,
                                           static_cast<std::int64_t>(options_.batch_size),
-                                          graph::Backend::kOneDnn,
+                                          graph::BackendKind::kOneDnn,
                                           /*training=*/true);
     if (!context.ok()) {
       errors[index] = context.status();

@@ -47,7 +47,7 @@ class MemoryFedWorker {
                  .batch_size = kBatch,
                  .prefetch = 4,
                  .seed = 1,
-                 .backend = graph::Backend::kOneDnn},
+                 .backend = graph::BackendKind::kOneDnn},
         learner_(options_,
                  job_.graph,
                  job_.layout,

@@ -125,7 +125,7 @@ absl::StatusOr<Evaluation> EvaluateModel(const v1::TrainingJob& job,
   ADAMANT_ASSIGN_OR_RETURN(const dataset::Dataset data, LoadData(job.spec().data().validation()));
   ADAMANT_ASSIGN_OR_RETURN(
       const auto context,
-      graph::Context::Create(graph, kBatch, graph::Backend::kOneDnn, /*training=*/false));
+      graph::Context::Create(graph, kBatch, graph::BackendKind::kOneDnn, /*training=*/false));
   const auto classes = static_cast<std::size_t>(graph.classes);
   Evaluation evaluation;
   const exports::Normalisation normalisation =

@@ -27,8 +27,8 @@ constexpr char kExamples[] = R"(Examples:
 
 RESTARTS of a pod are those of its process: each restart is a new pod.)";
 
-absl::StatusOr<JobObjects> ReadObjects(const Session& session, const Json& job) {
-  JobObjects objects;
+absl::StatusOr<StatusObjects> ReadObjects(const Session& session, const Json& job) {
+  StatusObjects objects;
   ADAMANT_ASSIGN_OR_RETURN(objects.job, ReadAgain(session, job));
   ADAMANT_ASSIGN_OR_RETURN(objects.pods, ReadOwned(session, objects.job, kube::kPods));
   ADAMANT_ASSIGN_OR_RETURN(objects.claims,
@@ -47,13 +47,13 @@ absl::StatusOr<int> ShowStatus(Session& session, const StatusFlags& flags) {
   Outage outage(session);
   std::string version;
   while (true) {
-    const absl::StatusOr<JobObjects> read = ReadObjects(session, job);
+    const absl::StatusOr<StatusObjects> read = ReadObjects(session, job);
     if (!read.ok()) {
       ADAMANT_RETURN_IF_ERROR(outage.Wait(read.status()));
       continue;
     }
     outage.End();
-    const JobObjects& objects = *read;
+    const StatusObjects& objects = *read;
     const std::string now = kube::ResourceVersionOf(objects.job);
     if (screen || now != version) {  // on a screen ages grow, too
       version = now;

@@ -182,7 +182,7 @@ ExecCredentials::Result ExecCredentials::Run(const Cancellation& cancellation) c
   const ExecPlugin& plugin = *config_.exec;
   const std::string who = "credential plugin " + plugin.command + ": ";
   ADAMANT_ASSIGN_OR_RETURN(const std::string authorities, ReadText(config_.authorities));
-  Command program;
+  Subprocess program;
   program.arguments = {plugin.command};
   program.arguments.insert(
       program.arguments.end(), plugin.arguments.begin(), plugin.arguments.end());

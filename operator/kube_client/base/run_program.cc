@@ -94,7 +94,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
 }
 
 /// Starts the program in a process group of its own.
-absl::StatusOr<pid_t> Spawn(const Command& program, int output, int errors) {
+absl::StatusOr<pid_t> Spawn(const Subprocess& program, int output, int errors) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -147,7 +147,7 @@ absl::Status Drain(Descriptor& from, std::size_t limit, std::string& text) {
 }
 
 /// Reads both pipes until the program has ended, which makes `ended` readable.
-absl::Status ReadUntilEnd(const Command& program,
+absl::Status ReadUntilEnd(const Subprocess& program,
                           const Descriptor& ended,
                           const Descriptor& cancelled,
                           std::array<Descriptor*, 2> pipes,
@@ -182,7 +182,8 @@ absl::Status ReadUntilEnd(const Command& program,
 
 }  // namespace
 
-absl::StatusOr<ProgramResult> RunProgram(const Command& program, const Cancellation& cancellation) {
+absl::StatusOr<ProgramResult> RunProgram(const Subprocess& program,
+                                         const Cancellation& cancellation) {
   const Descriptor cancelled(eventfd(0, EFD_CLOEXEC));
   Pipe output;
   Pipe errors;

@@ -11,7 +11,7 @@
 
 namespace adamant::kube {
 
-struct Command {
+struct Subprocess {
   std::vector<std::string> arguments;  ///< the first: a path, or a name to be looked up in PATH
   std::vector<std::pair<std::string, std::string>> environment = {};  ///< added to ours
   std::chrono::milliseconds timeout{60'000};
@@ -28,6 +28,7 @@ struct ProgramResult {
 /// killed when this returns.
 /// Errors: NotFound or PermissionDenied when it cannot be run; DeadlineExceeded; Cancelled;
 /// ResourceExhausted for too much output. Threads: any.
-absl::StatusOr<ProgramResult> RunProgram(const Command& program, const Cancellation& cancellation);
+absl::StatusOr<ProgramResult> RunProgram(const Subprocess& program,
+                                         const Cancellation& cancellation);
 
 }  // namespace adamant::kube

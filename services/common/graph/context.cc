@@ -25,8 +25,8 @@ std::int64_t Total(const model::Graph& graph, std::int64_t batch) {
   return total > kMostFloats / batch ? kMostFloats : total * batch;
 }
 
-absl::StatusOr<std::unique_ptr<kernels::Backend>> MakeBackend(Backend backend) {
-  if (backend == Backend::kOneDnn) {
+absl::StatusOr<std::unique_ptr<kernels::Backend>> MakeBackend(BackendKind backend) {
+  if (backend == BackendKind::kOneDnn) {
     return kernels::MakeOneDnnBackend();
   }
   return kernels::MakeReferenceBackend();
@@ -34,7 +34,7 @@ absl::StatusOr<std::unique_ptr<kernels::Backend>> MakeBackend(Backend backend) {
 
 absl::StatusOr<Executor> MakeExecutor(const model::Graph& graph,
                                       std::int64_t max_batch,
-                                      Backend backend,
+                                      BackendKind backend,
                                       bool training) {
   if (Total(graph, max_batch) >= kMostFloats) {
     return absl::ResourceExhaustedError("the activations of a batch of " +
@@ -78,7 +78,7 @@ Context::Context(const model::Graph& graph,
 
 absl::StatusOr<std::unique_ptr<Context>> Context::Create(const model::Graph& graph,
                                                          std::int64_t max_batch,
-                                                         Backend backend,
+                                                         BackendKind backend,
                                                          bool training) {
   if (max_batch < 1 || max_batch > kLargestBatch) {
     return absl::InvalidArgumentError("a batch must have 1 to " + std::to_string(kLargestBatch) +

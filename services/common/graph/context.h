@@ -13,7 +13,7 @@
 
 namespace adamant::graph {
 
-enum class Backend { kReference, kOneDnn };
+enum class BackendKind { kReference, kOneDnn };
 
 struct StepResult {
   double loss_sum = 0;       ///< over the examples of the batch, in nats
@@ -38,7 +38,7 @@ class Context {
   /// in [1, 2^20], ResourceExhausted when the memory is not there, Internal from the backend.
   static absl::StatusOr<std::unique_ptr<Context>> Create(const model::Graph& graph,
                                                          std::int64_t max_batch,
-                                                         Backend backend,
+                                                         BackendKind backend,
                                                          bool training);
 
   ~Context() = default;

@@ -90,7 +90,7 @@ rpc::OutgoingFrame FrameOf(const PushMessage& message, const PushPayload& payloa
     }
   }
   for (std::size_t i = 0; i < message.updates.size(); ++i) {
-    const UpdateHeader& update = message.updates[i];
+    const RoutedUpdate& update = message.updates[i];
     const PushPayload::Update& content = payload.updates[i];
     v1::ShardUpdate& out = *push.add_updates();
     out.set_shard(update.shard);

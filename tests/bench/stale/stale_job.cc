@@ -150,7 +150,7 @@ absl::Status StaleJob::Prepare() {
   ADAMANT_ASSIGN_OR_RETURN(evaluator_,
                            graph::Context::Create(graph_,
                                                   kEvaluationBatch,
-                                                  graph::Backend::kOneDnn,
+                                                  graph::BackendKind::kOneDnn,
                                                   /*training=*/false));
   ADAMANT_ASSIGN_OR_RETURN(servers_,
                            VirtualServers::Start(layout_,

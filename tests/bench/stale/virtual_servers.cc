@@ -62,7 +62,7 @@ ps::Push PushOf(const ps::WorkerId& worker,
                              .errors = rows->Join(operands.errors)});
   }
   for (std::size_t i = 0; i < message.updates.size(); ++i) {
-    const worker::UpdateHeader& update = message.updates[i];
+    const worker::RoutedUpdate& update = message.updates[i];
     push.updates.push_back({.shard = update.shard,
                             .bucket_version = update.bucket_version,
                             .sequence = message.sequence,

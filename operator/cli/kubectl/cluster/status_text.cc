@@ -37,7 +37,7 @@ struct Shards {
 
 // "parameter-server-1": those whose pods run. nullopt: of a job that has ended or is suspended, or
 // whose pods are not seen; then every copy that is recorded counts.
-std::optional<std::set<std::string>> LiveServers(const JobObjects& objects) {
+std::optional<std::set<std::string>> LiveServers(const StatusObjects& objects) {
   const std::string phase = PhaseOf(objects.job);
   if (objects.pods.empty() || IsOver(phase) || phase == "Suspended") {
     return std::nullopt;
@@ -51,7 +51,7 @@ std::optional<std::set<std::string>> LiveServers(const JobObjects& objects) {
   return live;
 }
 
-Shards Summarise(const JobObjects& objects) {
+Shards Summarise(const StatusObjects& objects) {
   const auto live = LiveServers(objects);
   const auto is_live = [&](const v1::ServerId& member) {
     return !live || live->contains("parameter-server-" + std::to_string(member.slot()));
@@ -121,7 +121,7 @@ std::int64_t RestartsOf(const Json& pod) {
   return std::max<std::int64_t>(0, GenerationOf(pod) - 1);
 }
 
-Rows ConditionRows(const JobObjects& objects) {
+Rows ConditionRows(const StatusObjects& objects) {
   Rows rows = {{"CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"}};
   for (const Json& condition : ListAt(objects.job, {"status", "conditions"})) {
     rows.push_back({StringAt(condition, {"type"}),
@@ -133,7 +133,7 @@ Rows ConditionRows(const JobObjects& objects) {
   return rows;
 }
 
-Rows PodRows(const JobObjects& objects) {
+Rows PodRows(const StatusObjects& objects) {
   Rows rows = {{"POD", "ROLE", "NODE", "STATE", "RESTARTS", "AGE"}};
   for (const Json& pod : objects.pods) {
     rows.push_back({kube::KeyOf(pod).name,
@@ -146,7 +146,7 @@ Rows PodRows(const JobObjects& objects) {
   return rows;
 }
 
-Rows ClaimRows(const JobObjects& objects) {
+Rows ClaimRows(const StatusObjects& objects) {
   Rows rows = {{"CLAIM", "STATE", "SIZE", "VOLUME"}};
   for (const Json& claim : objects.claims) {
     rows.push_back({kube::KeyOf(claim).name,
@@ -158,7 +158,7 @@ Rows ClaimRows(const JobObjects& objects) {
 }
 
 // How old this is, while it changes.
-std::string ReportedText(const JobObjects& objects) {
+std::string ReportedText(const StatusObjects& objects) {
   const std::string reported = StringAt(objects.job, {"status", "lastReportTime"});
   std::string trouble = LeaderTrouble(objects.job, objects.lease, objects.now);
   if (reported.empty() && trouble.empty()) {
@@ -187,7 +187,7 @@ OrderedJson ShardsJson(const Shards& shards) {
 
 }  // namespace
 
-std::string StatusText(const JobObjects& objects) {
+std::string StatusText(const StatusObjects& objects) {
   const std::string phase = PhaseOf(objects.job);
   if (phase.empty()) {
     const std::string trouble = LeaderTrouble(objects.job, objects.lease, objects.now);
@@ -210,7 +210,7 @@ std::string StatusText(const JobObjects& objects) {
   return text;
 }
 
-std::string StatusJson(const JobObjects& objects) {
+std::string StatusJson(const StatusObjects& objects) {
   const kube::ObjectKey key = kube::KeyOf(objects.job);
   OrderedJson json = {{"job", key.name},
                       {"namespace", key.ns},

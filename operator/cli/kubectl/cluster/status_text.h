@@ -12,7 +12,7 @@ namespace adamant::kubectl {
 using kube::Json;
 
 /// Objects that `status` shows of a job.
-struct JobObjects {
+struct StatusObjects {
   Json job;
   std::vector<Json> pods;
   std::vector<Json> claims;
@@ -22,9 +22,9 @@ struct JobObjects {
 };
 
 /// The job in a few lines, its conditions, pods and claims as tables, and where its buckets are.
-std::string StatusText(const JobObjects& objects);
+std::string StatusText(const StatusObjects& objects);
 
 /// The same as one JSON object without a line end; docs/kubectl.md lists its fields.
-std::string StatusJson(const JobObjects& objects);
+std::string StatusJson(const StatusObjects& objects);
 
 }  // namespace adamant::kubectl

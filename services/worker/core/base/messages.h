@@ -49,7 +49,7 @@ ClusterMap ClusterMapOf(const protocol::Membership& view);
 using FetchId = std::uint64_t;
 
 /// One update of a push, without its values.
-struct UpdateHeader {
+struct RoutedUpdate {
   ShardId shard = 0;
   ConfigurationVersion bucket_version = 0;
   std::uint64_t fetched_version = 0;
@@ -63,7 +63,7 @@ struct PushMessage {
   std::uint64_t progress = 0;  ///< what schedules count
   std::uint64_t examples = 0;  ///< that the updates were computed from
   Correction correction = {};  ///< of the optimiser
-  std::vector<UpdateHeader> updates = {};
+  std::vector<RoutedUpdate> updates = {};
 };
 
 struct PushReply {

@@ -23,7 +23,7 @@ struct WorkerOptions {
   std::size_t batch_size = 1;
   std::size_t prefetch = 1;  ///< batches of a thread received ahead of need
   std::uint64_t seed = 0;    ///< of dropout
-  graph::Backend backend = graph::Backend::kOneDnn;
+  graph::BackendKind backend = graph::BackendKind::kOneDnn;
 };
 
 }  // namespace adamant::worker

@@ -35,7 +35,7 @@ parameter_server::Push ToParameterServer(const parameter_server::WorkerId& write
                              .errors = received->Keep(operands.errors)});
   }
   for (std::size_t i = 0; i < frame.header.updates.size(); ++i) {
-    const worker::UpdateHeader& update = frame.header.updates[i];
+    const worker::RoutedUpdate& update = frame.header.updates[i];
     const worker::PushPayload::Update& content = frame.payload.updates[i];
     push.updates.push_back({.shard = update.shard,
                             .bucket_version = update.bucket_version,

@@ -199,7 +199,7 @@ void WorkerProcess::SendPush(const worker::PushMessage& push) {
   frame->payload = worker_->synchroniser().PayloadOf(push);
   if (world_.Has(Mutation::kChangedRetry)) {
     bool again = false;
-    for (const worker::UpdateHeader& update : push.updates) {
+    for (const worker::RoutedUpdate& update : push.updates) {
       again = !sent_.insert({push.sequence, update.shard}).second || again;
     }
     if (again) {

@@ -31,7 +31,7 @@ PushPayload MakePayload(const UpdatePlan& plan,
                         const PushMessage& message) {
   PushPayload payload;
   const std::span<const float> values = content.parts.front().accumulator->values.span();
-  for (const UpdateHeader& update : message.updates) {
+  for (const RoutedUpdate& update : message.updates) {
     const Shard& shard = layout.shards()[update.shard];
     const TensorPlan& tensor = plan.tensors[shard.tensor];
     PushPayload::Update& out = payload.updates.emplace_back();

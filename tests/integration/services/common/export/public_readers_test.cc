@@ -102,7 +102,7 @@ class PublicReadersTest : public testing::Test {
 
   // Compares the loss of every class on every image, which has all that the logits say.
   void ExpectSameLosses(const std::vector<float>& normalised, const std::vector<float>& logits) {
-    auto context = graph::Context::Create(graph_, 1, graph::Backend::kReference, false);
+    auto context = graph::Context::Create(graph_, 1, graph::BackendKind::kReference, false);
     ASSERT_TRUE(context.ok()) << context.status();
     const auto classes = static_cast<std::size_t>(graph_.classes);
     ASSERT_EQ(logits.size(), kImages * classes);

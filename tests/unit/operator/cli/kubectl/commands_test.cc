@@ -45,7 +45,7 @@ TEST_F(CommandsTest, OnlyCopiesOnServersThatRunCount) {
   const Json bucket = Json::parse(R"({"epoch": 1, "generation": 1, "created": true,
       "primary": {"slot": 0, "incarnation": 1},
       "members": [{"slot": 0, "incarnation": 1}, {"slot": 1, "incarnation": 1}]})");
-  JobObjects objects;
+  StatusObjects objects;
   objects.job = TheJob("Starting");
   objects.pods = {ThePod("parameter-server", 0), pending};
   objects.shard_maps = {{{"buckets", Json::array({bucket, bucket})}}};

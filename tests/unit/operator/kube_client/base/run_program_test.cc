@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-Command Shell(const std::string& script) { return {.arguments = {"sh", "-c", script}}; }
+Subprocess Shell(const std::string& script) { return {.arguments = {"sh", "-c", script}}; }
 
 TEST(RunProgramTest, OutputErrorsAndCodeAreReturned) {
   const auto result = RunProgram(Shell("echo out; echo err >&2; exit 7"), Cancellation());
@@ -33,13 +33,13 @@ TEST(RunProgramTest, MuchOutputOfBothKindsDoesNotBlock) {
 }
 
 TEST(RunProgramTest, TooMuchOutputIsRefused) {
-  Command program = Shell("yes");
+  Subprocess program = Shell("yes");
   program.max_output = 10'000;
   EXPECT_TRUE(absl::IsResourceExhausted(RunProgram(program, Cancellation()).status()));
 }
 
 TEST(RunProgramTest, VariablesAreAddedAndReplaced) {
-  Command program = Shell("echo $ADDED$HOME; test -n \"$PATH\"");
+  Subprocess program = Shell("echo $ADDED$HOME; test -n \"$PATH\"");
   program.environment = {{"ADDED", "a"}, {"HOME", "/h"}};
   const auto result = RunProgram(program, Cancellation());
   EXPECT_EQ(result->output, "a/h\n");
@@ -55,7 +55,7 @@ TEST(RunProgramTest, AProgramThatIsNotThereIsNotFound) {
 }
 
 TEST(RunProgramTest, AProgramThatDoesNotEndIsKilledAtItsTimeout) {
-  Command program = Shell("sleep 60");
+  Subprocess program = Shell("sleep 60");
   program.timeout = milliseconds(50);
   EXPECT_TRUE(absl::IsDeadlineExceeded(RunProgram(program, Cancellation()).status()));
 }

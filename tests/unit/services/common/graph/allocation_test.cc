@@ -132,7 +132,7 @@ TEST(AllocationTest, TrainingAllocatesNothingOfOurs) {
   dl_iterate_phdr(FindLibraries, nullptr);
   ASSERT_NE(library[0].end, 0u) << "oneDNN is not loaded";
   const model::Graph graph = ReferenceGraph("adam-mnist");
-  for (const Backend backend : {Backend::kReference, Backend::kOneDnn}) {
+  for (const BackendKind backend : {BackendKind::kReference, BackendKind::kOneDnn}) {
     auto context = MakeContext(graph, 32, backend);
     std::vector<float> weights = InitialWeights(graph, 1);
     std::vector<float> gradients(weights.size());
@@ -152,7 +152,7 @@ TEST(AllocationTest, TrainingAllocatesNothingOfOurs) {
     std::printf("oneDNN allocated %d times within its calls in %d steps of %s\n",
                 of_library.load(),
                 kSteps,
-                backend == Backend::kOneDnn ? "oneDNN" : "the reference");
+                backend == BackendKind::kOneDnn ? "oneDNN" : "the reference");
   }
 }
 

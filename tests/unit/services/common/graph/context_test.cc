@@ -36,13 +36,13 @@ double Largest(const std::vector<float>& values) {
   return largest;
 }
 
-class BothBackends : public testing::TestWithParam<Backend> {};
+class BothBackends : public testing::TestWithParam<BackendKind> {};
 
 INSTANTIATE_TEST_SUITE_P(ContextTest,
                          BothBackends,
-                         testing::Values(Backend::kReference, Backend::kOneDnn),
+                         testing::Values(BackendKind::kReference, BackendKind::kOneDnn),
                          [](const auto& backend) {
-                           return backend.param == Backend::kOneDnn ? "OneDnn" : "Reference";
+                           return backend.param == BackendKind::kOneDnn ? "OneDnn" : "Reference";
                          });
 
 TEST(ContextTest, BackendsAgreeOnEveryKindOfLayer) {
@@ -57,8 +57,8 @@ TEST(ContextTest, BackendsAgreeOnEveryKindOfLayer) {
       std::vector<float> gradients[2];
       StepResult results[2];
       double loss[2];
-      for (const Backend backend : {Backend::kReference, Backend::kOneDnn}) {
-        const int i = backend == Backend::kOneDnn ? 1 : 0;
+      for (const BackendKind backend : {BackendKind::kReference, BackendKind::kOneDnn}) {
+        const int i = backend == BackendKind::kOneDnn ? 1 : 0;
         auto context = MakeContext(graph, max_batch, backend);
         Rng rng(17);
         FillRandom(*context, batch, graph.classes, rng);
@@ -261,7 +261,7 @@ TEST_P(BothBackends, AnEvaluationContextGivesTheSameLossAndLogits) {
 
 TEST(ContextTest, TheListOfKernelsNamesEveryLayerOnceInOrder) {
   auto context = Context::Create(
-      *model::BuildGraph(*model::ReferenceNet("adam-mnist")), 32, Backend::kReference, true);
+      *model::BuildGraph(*model::ReferenceNet("adam-mnist")), 32, BackendKind::kReference, true);
   ASSERT_TRUE(context.ok()) << context.status();
   const std::vector<NodeProfile> nodes = (*context)->Nodes();
   const std::string list = KernelList(nodes);
@@ -282,7 +282,7 @@ struct Ignore final : kernels::GradientSink {
 
 TEST(ContextTest, AProfileTakesAsManyStepsAsItMayAndOneAtLeast) {
   const model::Graph graph = ReferenceGraph("adam-mnist");
-  auto context = MakeContext(graph, 2, Backend::kReference);
+  auto context = MakeContext(graph, 2, BackendKind::kReference);
   const std::vector<float> weights = InitialWeights(graph, 2);
   Ignore sink;
   std::vector<int> told;
@@ -297,14 +297,14 @@ TEST(ContextTest, AProfileTakesAsManyStepsAsItMayAndOneAtLeast) {
 TEST(ContextTest, SizesOutsideTheLimitsAreRefused) {
   const model::Graph graph = ReferenceGraph("adam-mnist");
   for (const std::int64_t batch : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 21}) {
-    EXPECT_EQ(Context::Create(graph, batch, Backend::kReference, true).status().code(),
+    EXPECT_EQ(Context::Create(graph, batch, BackendKind::kReference, true).status().code(),
               absl::StatusCode::kInvalidArgument);
   }
   Layer out = MakeLayer("out", LayerKind::kFullyConnected, {"input"});
   out.channels = 2;
   const auto huge = model::BuildGraph({{1 << 10, 1 << 12, 1 << 12}, 2, {out}, ""});
   ASSERT_TRUE(huge.ok()) << huge.status();
-  EXPECT_EQ(Context::Create(*huge, 1 << 10, Backend::kReference, true).status().code(),
+  EXPECT_EQ(Context::Create(*huge, 1 << 10, BackendKind::kReference, true).status().code(),
             absl::StatusCode::kResourceExhausted);
 }
 
@@ -315,7 +315,7 @@ TEST(ContextTest, TrainingStartsNoThreads) {
   };
   const auto before = threads();
   const model::Graph graph = ReferenceGraph("adam-mnist");
-  auto context = MakeContext(graph, 64, Backend::kOneDnn);
+  auto context = MakeContext(graph, 64, BackendKind::kOneDnn);
   const std::vector<float> weights = InitialWeights(graph, 2);
   std::vector<float> gradients(weights.size());
   context->Train(64, weights, gradients, 0);

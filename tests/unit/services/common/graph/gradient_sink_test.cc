@@ -44,13 +44,13 @@ class SpoilingSink final : public kernels::GradientSink {
   const double start_;
 };
 
-class GradientSinkTest : public testing::TestWithParam<Backend> {};
+class GradientSinkTest : public testing::TestWithParam<BackendKind> {};
 
 INSTANTIATE_TEST_SUITE_P(Backends,
                          GradientSinkTest,
-                         testing::Values(Backend::kReference, Backend::kOneDnn),
+                         testing::Values(BackendKind::kReference, BackendKind::kOneDnn),
                          [](const auto& backend) {
-                           return backend.param == Backend::kOneDnn ? "OneDnn" : "Reference";
+                           return backend.param == BackendKind::kOneDnn ? "OneDnn" : "Reference";
                          });
 
 TEST_P(GradientSinkTest, EveryParameterComesOnceWithTheGradientOfUnchangedWeights) {

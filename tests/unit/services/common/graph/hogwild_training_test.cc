@@ -8,13 +8,13 @@
 namespace adamant::graph {
 namespace {
 
-class HogwildTrainingTest : public testing::TestWithParam<Backend> {};
+class HogwildTrainingTest : public testing::TestWithParam<BackendKind> {};
 
 INSTANTIATE_TEST_SUITE_P(Backends,
                          HogwildTrainingTest,
-                         testing::Values(Backend::kReference, Backend::kOneDnn),
+                         testing::Values(BackendKind::kReference, BackendKind::kOneDnn),
                          [](const auto& backend) {
-                           return backend.param == Backend::kOneDnn ? "OneDnn" : "Reference";
+                           return backend.param == BackendKind::kOneDnn ? "OneDnn" : "Reference";
                          });
 
 /// Takes a step on weights that others change meanwhile.

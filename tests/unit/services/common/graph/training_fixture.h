@@ -95,7 +95,7 @@ inline std::vector<float> InitialWeights(const model::Graph& graph, std::uint64_
 
 inline std::unique_ptr<Context> MakeContext(const model::Graph& graph,
                                             std::int64_t batch,
-                                            Backend backend,
+                                            BackendKind backend,
                                             bool training = true) {
   auto context = Context::Create(graph, batch, backend, training);
   EXPECT_TRUE(context.ok()) << context.status();

@@ -242,7 +242,7 @@ class ModelServers {
   void HandlePush(ServerSlot server, const PushMessage& push) {
     PushReply reply = {.request = push.request};
     bool decided = true;
-    for (const UpdateHeader& update : push.updates) {
+    for (const RoutedUpdate& update : push.updates) {
       ShardAck& ack = reply.acks.emplace_back();
       ack.shard = update.shard;
       ack.configuration_version = views_[server][update.shard].version;
@@ -259,7 +259,7 @@ class ModelServers {
 
   PushOutcome Judge(ServerSlot server,
                     Sequence sequence,
-                    const UpdateHeader& update,
+                    const RoutedUpdate& update,
                     Sequence& expected) {
     Bucket& bucket = buckets_[update.shard];
     View& view = views_[server][update.shard];

@@ -48,7 +48,7 @@ struct RigOptions {
   std::uint64_t retain_pushes = 0;
   std::uint64_t share_every = 1;
   model::Graph (*graph)() = TinyGraph;
-  graph::Backend backend = graph::Backend::kReference;
+  graph::BackendKind backend = graph::BackendKind::kReference;
 };
 
 inline WorkerOptions WorkerOptionsOf(const RigOptions& options) {

@@ -30,7 +30,7 @@ constexpr RigOptions kRetained = {.fetch_every = 1, .push_every = 1, .retain_pus
 constexpr RigOptions kEveryLayer = {.fetch_every = 2,
                                     .push_every = 3,
                                     .graph = EveryLayerKindGraph,
-                                    .backend = graph::Backend::kOneDnn};
+                                    .backend = graph::BackendKind::kOneDnn};
 
 // Trains kSteps batches with the one thread of `rig`; what that thread does is counted, and what
 // the exchange does is not.

@@ -28,7 +28,7 @@ class Sequential {
         local_(weights),
         threads_(options.threads) {
     for (Thread& thread : threads_) {
-      thread.context = *graph::Context::Create(graph_, 4, graph::Backend::kReference, true);
+      thread.context = *graph::Context::Create(graph_, 4, graph::BackendKind::kReference, true);
       thread.state.resize(weights.size());
       thread.pending.resize(weights.size());
       thread.sum.resize(weights.size());
