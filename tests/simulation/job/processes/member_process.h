@@ -54,6 +54,23 @@ class MemberProcess : public Endpoint {
     return welcome_.has_value() ? welcome_->incarnation : Incarnation(0);
   }
 
+  // --- What it and its parts use
+
+  void Tell(controller::MemberMessage message);
+
+  /// The process cannot go on.
+  void Fail(const absl::Status& reason);
+
+  /// Plans something for this process.
+  void After(Clock::Duration delay, std::function<void()> action) {
+    world_.scheduler.After(clock_.ToWorld(delay), life, std::move(action));
+  }
+  void Send(StreamId stream, Message message) {
+    world_.network.Send(stream, *this, std::move(message));
+  }
+  [[nodiscard]] std::uint64_t attempt() const { return welcome_->attempt; }
+  [[nodiscard]] const LocalClock& clock() const { return clock_; }
+
  protected:
   // --- What a service does
 
@@ -74,26 +91,13 @@ class MemberProcess : public Endpoint {
   virtual void OnServiceMessage(StreamId stream, StreamKind kind, Message& message) = 0;
   virtual void OnServiceEnded(StreamId stream, StreamKind kind) = 0;
 
-  // --- What it uses
-
-  void Tell(controller::MemberMessage message);
-
-  /// The process cannot go on.
-  void Fail(const absl::Status& reason);
+  // --- What it alone uses
 
   /// Ends the process once what was told is out.
   void Leave();
 
-  /// Plans something for this process.
-  void After(Clock::Duration delay, std::function<void()> action) {
-    world_.scheduler.After(clock_.ToWorld(delay), life, std::move(action));
-  }
-  [[nodiscard]] std::uint64_t attempt() const { return welcome_->attempt; }
   [[nodiscard]] bool attending() const { return attending_; }
   [[nodiscard]] Clock::TimePoint Now() const { return world_.scheduler.Now(); }
-  void Send(StreamId stream, Message message) {
-    world_.network.Send(stream, *this, std::move(message));
-  }
   [[nodiscard]] const std::string& address() const { return life->name; }
 
   World& world_;

@@ -1,17 +1,17 @@
 #pragma once
 
-#include <deque>
+#include <functional>
 #include <map>
-#include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
-#include "services/common/base/ids.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
 #include "tests/simulation/engine/disk.h"
-#include "tests/simulation/job/processes/loss_window.h"
 #include "tests/simulation/job/processes/member_process.h"
+#include "tests/simulation/job/processes/parameter_server/bucket_observer.h"
+#include "tests/simulation/job/processes/parameter_server/record_requests.h"
+#include "tests/simulation/job/processes/parameter_server/storage_loop.h"
+#include "tests/simulation/job/processes/parameter_server/worker_requests.h"
 #include "tests/simulation/job/processes/peers.h"
 
 namespace adamant::simulation {
@@ -31,7 +31,7 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
   void OnKilled(Death death) override;
 
   /// The disk is full for this long: so much more may be unflushed.
-  void Hindered(Clock::Duration time) { window_.Hinder(time); }
+  void Hindered(Clock::Duration time) { buckets_.Hinder(time); }
 
   /// The same of a pause of the process; others take over meanwhile.
   void Pauses(Clock::Duration time);
@@ -46,13 +46,6 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
   void OnServiceEnded(StreamId stream, StreamKind kind) override;
 
  private:
-  /// A worker's stream, or a reader's.
-  struct Client {
-    std::optional<WorkerId> writer;  // none: only fetches
-    bool busy = false;               // a push is not answered yet
-    std::deque<Message> waiting;     // behind it
-  };
-
   // What the core asks for.
   void SendToPeer(const parameter_server::ServerId& to,
                   parameter_server::PeerMessage message) override;
@@ -61,61 +54,23 @@ class ParameterServerProcess final : public MemberProcess, private parameter_ser
   void WantApply() override;
   void WantStorage() override;
 
-  // Traffic.
-  void OnHello(StreamId stream, const ExchangeHello& hello);
-  void OnRequest(StreamId stream, Client& client, const Message& message);
-  void OnPush(StreamId stream, Client& client, const std::shared_ptr<PushFrame>& frame);
-  void OnPushed(StreamId stream,
-                const std::shared_ptr<PushFrame>& frame,
-                const WorkerId& writer,
-                const std::vector<parameter_server::ShardAck>& acks);
-  void OnFetch(StreamId stream, const Client& client, const worker::FetchMessage& fetch);
-  void OnFlush(StreamId stream, const Client& client, const worker::FlushMessage& flush);
-  void OnGet(StreamId stream, const GetRecord& get);
-  void OnPut(StreamId stream, const PutRecord& put);
-  [[nodiscard]] bool IsOvertaken(const std::string& key, std::uint64_t version) const;
-  void SeeLedger(const std::string& key, std::uint64_t version, const std::string& value);
+  void MakeParts(const controller::Welcome& welcome);
+  void OnMembership(const controller::Membership& view);
   void OnPeerHello(StreamId stream, const PeerHello& hello);
-  void HearServed();
-  void Relabel(parameter_server::Push& push);
+  void OnPeerLetter(StreamId stream, PeerLetter& letter);
   void Tick();
 
-  // The disk.
-  void PlanStorage(Clock::TimePoint time);
-  void PlanStorageBy(Clock::TimePoint local);
-  void DoStorage();
-  absl::Status DoDue();
-  void TellStored();
-  absl::Status TakeSnapshot(const controller::TakeSnapshot& take);
-  absl::Status ShowStored(std::uint64_t snapshot, BucketId bucket);
-  absl::Status Flush();
-  void PushAgain();
-  void OrphanBuckets();
-  [[nodiscard]] bool IsKnown(BucketId bucket) const;
-  void Observe();
-  [[nodiscard]] std::vector<ShardId> ShardsOf(BucketId bucket) const;
-
   Disk& disk_;
-  std::map<BucketId, ConfigurationVersion> versions_;  // as the controller told them last
-  LossWindow window_;
+  BucketObserver buckets_;
+  // From Start on.
   std::optional<parameter_server::ParameterServer> core_;
   std::optional<Peers> peers_;
+  std::optional<WorkerRequests> workers_;
+  std::optional<RecordRequests> records_;
+  std::optional<StorageLoop> storage_;
   bool open_ = false;  // the gate
-  std::map<StreamId, Client> clients_;
   std::map<StreamId, parameter_server::ServerId> peers_in_;
-
-  std::map<std::uint32_t, Incarnation> writers_from_;  // by slot, as snapshots were asked for
-
-  bool read_ = false;  // what is stored
-  std::deque<controller::TakeSnapshot> snapshots_;
-  std::optional<Clock::TimePoint> storage_at_;
   bool apply_planned_ = false;
-  bool storage_failed_ = false;
-  std::map<BucketId, std::uint64_t> observed_;  // generations that were seen
-  bool has_disk_ = false;
-  std::uint64_t job_uid_ = 0;
-
-  std::uint64_t relabelled_ = 0;  // kNoDeduplication
 };
 
 }  // namespace adamant::simulation
