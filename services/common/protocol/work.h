@@ -39,7 +39,7 @@ struct LeaseResult {
   std::uint64_t correct = 0;  ///< top-1
 };
 
-/// How bytes become inputs: (byte - mean[channel]) / deviation[channel].
+/// Rule by which bytes become inputs: (byte - mean[channel]) / deviation[channel].
 struct Normalisation {
   std::vector<float> mean{};       ///< by channel, in units of the byte (0..255)
   std::vector<float> deviation{};  ///< by channel, > 0
