@@ -104,6 +104,8 @@ TEST_F(MemberTest, RestartedControllerIsFoundAgain) {
   Join();
   const std::string address = controller_->address();
   controller_.reset();
+  // What is on its way when the stream breaks is lost.
+  ASSERT_TRUE(std::holds_alternative<Member::Away>(member_.Next()));
   member_.Send(EpochEnded(1));
   controller_ = std::make_unique<FakeController>(address);
   EXPECT_EQ(controller_->Receive()->join().incarnation(), 7u);
