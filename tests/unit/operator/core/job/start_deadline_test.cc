@@ -1,3 +1,5 @@
+#include "operator/core/job/start_deadline.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +9,9 @@
 
 #include "operator/core/job/job_controller.h"
 #include "operator/core/processes/start_watch.h"
+#include "operator/core/state/number_text.h"
 #include "tests/unit/operator/core/job/harness.h"
+#include "tests/unit/operator/core/job/job_parts.h"
 
 namespace adamant::controller {
 namespace {
@@ -148,6 +152,59 @@ TEST(StartDeadlineTest, ADeadlineThatIsChangedCounts) {
   settings.start_deadline = seconds(20);
   job.Change(settings);
   EXPECT_TRUE(job.state().released);
+}
+
+// A job whose processes are missing since now.
+class ReleaseTest : public JobParts {
+ protected:
+  ReleaseTest() {
+    settings_.start_deadline = minutes(1);
+    deadline_.Check(false, now_);
+  }
+
+  StartDeadline deadline_{settings_, state_, outbox_, processes_, outcome_};
+};
+
+TEST_F(ReleaseTest, OneIsLookedForAtTheDeadlineUntilTrainingBegins) {
+  EXPECT_EQ(deadline_.NextTimer(), now_ + minutes(1));
+  deadline_.Check(false, now_ + seconds(59));
+  EXPECT_FALSE(outcome_.IsDecided());
+  deadline_.Check(true, now_ + minutes(1));
+  EXPECT_FALSE(outcome_.IsDecided());
+  EXPECT_EQ(deadline_.NextTimer(), std::nullopt);
+}
+
+TEST_F(ReleaseTest, TheJobBeginsAgainAfterItsWaitOnceItsProcessesHaveEnded) {
+  deadline_.Check(false, now_ + minutes(1));
+  ASSERT_TRUE(state_.released);
+  EXPECT_EQ(deadline_.BeginsAgainAt(), std::nullopt);
+  deadline_.OnEnded(now_ + minutes(2));
+  EXPECT_EQ(deadline_.BeginsAgainAt(), now_ + minutes(2) + ReleaseWait(state_.job_uid, 1));
+}
+
+TEST_F(ReleaseTest, AJobThatFailsAtTheDeadlineDoesNotBeginAgain) {
+  settings_.on_start_deadline = OnStartDeadline::kFail;
+  deadline_.Check(false, now_ + minutes(1));
+  deadline_.OnEnded(now_ + minutes(2));
+  EXPECT_EQ(deadline_.BeginsAgainAt(), std::nullopt);
+}
+
+TEST_F(ReleaseTest, EachInARowIsCountedAndTellsItsOwnWait) {
+  state_.releases = 4;
+  deadline_.Check(false, now_ + minutes(1));
+  EXPECT_EQ(state_.releases, 5u);
+  EXPECT_THAT(state_.message,
+              HasSubstr("tries again " + SecondsText(ReleaseWait(state_.job_uid, 5)) +
+                        " after they have ended"));
+}
+
+TEST_F(ReleaseTest, OnceTrainingHasBegunThoseBeforeCountNoMoreWhichIsStoredOnce) {
+  state_.releases = 4;
+  deadline_.Check(true, now_);
+  EXPECT_EQ(state_.releases, 0u);
+  EXPECT_THAT(Pick<Persist>(Take()), SizeIs(1));
+  deadline_.Check(true, now_);
+  EXPECT_THAT(Take(), IsEmpty());
 }
 
 TEST(ReleaseWaitTest, GrowsToTenMinutesAndIsAnotherForEachJob) {

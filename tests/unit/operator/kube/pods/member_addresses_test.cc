@@ -2,40 +2,18 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tests/unit/operator/kube/job/job_reconciler_rig.h"
+#include "tests/unit/operator/kube/pods/member_pods.h"
 
 namespace adamant::kube {
 namespace {
 
-using controller::Role;
-using controller::SlotId;
-
-constexpr SlotId kWorker{Role::kWorker, 0};
-
-std::shared_ptr<const PodView> Pod(std::uint64_t generation, std::vector<std::string> addresses) {
-  auto view = std::make_shared<PodView>();
-  view->pod.uid = "uid-of-" + std::to_string(generation);
-  view->addresses = std::move(addresses);
-  view->pod.process = {.id = kWorker, .generation = generation};
-  return view;
-}
-
-controller::Join JoinFrom(const std::string& peer, std::uint64_t generation = 2) {
-  controller::Join join;
-  join.id = kWorker;
-  join.generation = generation;
-  join.peer = peer;
-  return join;
-}
-
 TEST(MemberAddressesTest, OnlyThePodOfTheProcessMayJoinAsIt) {
   MemberAddresses addresses;
-  addresses.Update({Pod(1, {"10.0.0.8"}), Pod(2, {"10.0.0.9", "192.168.1.1"})});
+  addresses.Update({PodOfMember(1, {"10.0.0.8"}), PodOfMember(2, {"10.0.0.9", "192.168.1.1"})});
   EXPECT_EQ(addresses.OnJoin(1, JoinFrom("10.0.0.9")), "");
   EXPECT_EQ(addresses.OnJoin(2, JoinFrom("192.168.1.1")), "") << "its node's";
   EXPECT_EQ(addresses.OnJoin(3, JoinFrom("10.0.0.8")),
@@ -45,7 +23,7 @@ TEST(MemberAddressesTest, OnlyThePodOfTheProcessMayJoinAsIt) {
 
 TEST(MemberAddressesTest, WhatSaysNothingOfTheAddressIsLetIn) {
   MemberAddresses addresses;
-  addresses.Update({Pod(2, {"10.0.0.9"})});
+  addresses.Update({PodOfMember(2, {"10.0.0.9"})});
   EXPECT_EQ(addresses.OnJoin(1, JoinFrom("")), "");
   EXPECT_EQ(addresses.OnJoin(2, JoinFrom("127.0.0.6")), "") << "of a mesh's proxy";
   EXPECT_EQ(addresses.OnJoin(3, JoinFrom("10.0.0.8", 7)), "") << "its pod is not seen";
@@ -53,13 +31,13 @@ TEST(MemberAddressesTest, WhatSaysNothingOfTheAddressIsLetIn) {
 
 TEST(MemberAddressesTest, AnAddressThatIsToldLaterIsComparedThen) {
   MemberAddresses addresses;
-  addresses.Update({Pod(2, {})});
+  addresses.Update({PodOfMember(2, {})});
   EXPECT_EQ(addresses.OnJoin(5, JoinFrom("10.0.0.8")), "");
-  EXPECT_TRUE(addresses.Update({Pod(2, {})}).empty());
-  const auto strangers = addresses.Update({Pod(2, {"10.0.0.9"})});
+  EXPECT_TRUE(addresses.Update({PodOfMember(2, {})}).empty());
+  const auto strangers = addresses.Update({PodOfMember(2, {"10.0.0.9"})});
   ASSERT_EQ(strangers.size(), 1u);
   EXPECT_EQ(strangers[0].connection, 5u);
-  EXPECT_TRUE(addresses.Update({Pod(2, {"10.0.0.9"})}).empty()) << "once";
+  EXPECT_TRUE(addresses.Update({PodOfMember(2, {"10.0.0.9"})}).empty()) << "once";
 }
 
 controller::Join JoinIn(const std::string& pod_uid, const std::string& peer = "") {
@@ -70,7 +48,7 @@ controller::Join JoinIn(const std::string& pod_uid, const std::string& peer = ""
 
 TEST(MemberAddressesTest, WhoSaysThatItRunsInAnotherPodIsTurnedAway) {
   MemberAddresses addresses;
-  addresses.Update({Pod(1, {"10.0.0.8"}), Pod(2, {"10.0.0.9"})});
+  addresses.Update({PodOfMember(1, {"10.0.0.8"}), PodOfMember(2, {"10.0.0.9"})});
   EXPECT_EQ(addresses.OnJoin(1, JoinIn("uid-of-2", "10.0.0.9")), "");
   EXPECT_EQ(addresses.OnJoin(2, JoinIn("uid-of-1", "10.0.0.9")),
             "the pod of UID uid-of-1 is not the pod of worker-0");
@@ -82,7 +60,7 @@ TEST(MemberAddressesTest, WhoSaysThatItRunsInAnotherPodIsTurnedAway) {
 TEST(MemberAddressesTest, ThePodOfAUidIsComparedWhenItIsSeen) {
   MemberAddresses addresses;
   EXPECT_EQ(addresses.OnJoin(5, JoinIn("uid-of-another")), "");
-  const auto strangers = addresses.Update({Pod(2, {"10.0.0.9"})});
+  const auto strangers = addresses.Update({PodOfMember(2, {"10.0.0.9"})});
   ASSERT_EQ(strangers.size(), 1u);
   EXPECT_EQ(strangers[0].connection, 5u);
 }
@@ -92,7 +70,7 @@ class StrangerTest : public JobReconcilerRig {};
 TEST_F(StrangerTest, AProcessThatIsNotInThePodOfItsSlotIsTurnedAway) {
   Lead(Json::object());
   Work();
-  const std::string name = PodName(kJob.key.name, {.id = kWorker, .generation = 1});
+  const std::string name = PodName(kJob.key.name, {.id = kMember, .generation = 1});
   Json pod = client_.Get(kPods, {kJob.key.ns, name}).value();
   pod["status"] = {{"phase", "Running"},
                    {"podIP", "10.0.0.9"},

@@ -1,0 +1,263 @@
+#include "operator/core/job/departures.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/unit/operator/core/job/job_parts.h"
+
+namespace adamant::controller {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+using Liveness = ProcessTable::Liveness;
+
+class DeparturesTest : public JobParts {
+ protected:
+  static ProcessExited EndOf(SlotId id) {
+    return {.id = id, .generation = 1, .how = "exited with code 1"};
+  }
+  static ProcessExited LossOfNode(SlotId id) {
+    return {.id = id,
+            .generation = 1,
+            .how = "is given up",
+            .proved = false,
+            .cause = LossCause::kNodeLost};
+  }
+
+  std::vector<Action> Exit(const ProcessExited& event) {
+    departures_.OnExited(event, now_);
+    return Take();
+  }
+  std::vector<Action> LoseSilent() {
+    departures_.LoseSilent(now_);
+    return Take();
+  }
+
+  // The job needs one worker less.
+  void DismissWorker1() {
+    settings_.workers = 1;
+    processes_.DismissWorkers(now_);
+    Take();
+  }
+
+  static auto IsLost(const std::string& text) {
+    return testing::AllOf(Field(&Note::kind, Note::Kind::kLost), Field(&Note::text, text));
+  }
+
+  [[nodiscard]] Liveness LivenessOf(SlotId id) const { return processes_.At(id).liveness; }
+
+  Departures departures_{settings_, state_, processes_, placement_, training_, outcome_};
+};
+
+// --- Processes that have ended
+
+TEST_F(DeparturesTest, WhatHasEndedIsLostAndStartsAgainWithinTheBudget) {
+  BeginTraining();
+  EXPECT_THAT(Pick<Note>(Exit(EndOf(kWorker0))), Contains(IsLost("worker-0 exited with code 1")));
+  EXPECT_EQ(LivenessOf(kWorker0), Liveness::kWaiting);
+  EXPECT_EQ(state_.restarts, 1u);
+  EXPECT_FALSE(outcome_.IsDecided());
+}
+
+TEST_F(DeparturesTest, ALossBeyondTheBudgetFailsTheJob) {
+  BeginTraining();
+  settings_.restart_limit = 0;
+  Exit(EndOf(kWorker0));
+  EXPECT_EQ(state_.phase, Phase::kFailed);
+  EXPECT_EQ(state_.end, EndKind::kOutOfRestarts);
+}
+
+TEST_F(DeparturesTest, TheOthersAreToldWhoIsLeft) {
+  BeginTraining();
+  const auto views = Sent<Membership>(Exit(EndOf(kWorker0)));
+  ASSERT_THAT(views, SizeIs(5));
+  EXPECT_THAT(views[0].second.members, Not(Contains(Field(&Member::id, kWorker0))));
+  EXPECT_THAT(views[0].second.members, SizeIs(5));
+}
+
+TEST_F(DeparturesTest, WhatWasExpectedOfAProcessEndsWithIt) {
+  BeginTraining();
+  training_.OnAlarm(kServer0, "disk full", now_);
+  Exit(EndOf(kServer0));
+  EXPECT_EQ(training_.alarms().AlarmOf(kServer0), "");
+}
+
+TEST_F(DeparturesTest, AnEndThatIsToldAgainCountsOnce) {
+  BeginTraining();
+  Exit(EndOf(kWorker0));
+  EXPECT_THAT(Exit(EndOf(kWorker0)), IsEmpty());
+  EXPECT_EQ(state_.restarts, 1u);
+}
+
+TEST_F(DeparturesTest, TheEndOfAnEarlierProcessOrOfNoneOfTheJobSaysNothing) {
+  BeginTraining();
+  ProcessExited earlier = EndOf(kServer0);
+  earlier.generation = 0;
+  EXPECT_THAT(Exit(earlier), IsEmpty());
+  EXPECT_THAT(Exit(EndOf({Role::kWorker, 7})), IsEmpty());
+  EXPECT_EQ(LivenessOf(kServer0), Liveness::kRunning);
+}
+
+TEST_F(DeparturesTest, AServerCountsAsDeadOnceItsEndIsProved) {
+  BeginTraining();
+  ProcessExited event = EndOf(kServer0);
+  event.proved = false;
+  Exit(event);
+  EXPECT_THAT(state_.dead, IsEmpty());
+  event.proved = true;
+  Exit(event);
+  EXPECT_THAT(state_.dead, ElementsAre(ServerId{.slot = 0, .incarnation = 1}));
+}
+
+TEST_F(DeparturesTest, OnceTheJobHasEndedAnEndIsNoLoss) {
+  BeginTraining();
+  outcome_.End(Phase::kSuspended, "for a while");
+  EXPECT_THAT(Pick<Note>(Exit(EndOf(kWorker0))), IsEmpty());
+  EXPECT_EQ(LivenessOf(kWorker0), Liveness::kAbsent);
+  EXPECT_EQ(state_.restarts, 0u);
+}
+
+TEST_F(DeparturesTest, AWorkerThatWasOneTooManyIsNoLoss) {
+  BeginTraining();
+  DismissWorker1();
+  const auto actions = Exit(EndOf(kWorker1));
+  EXPECT_THAT(Pick<Note>(actions), IsEmpty());
+  EXPECT_THAT(Sent<Membership>(actions), SizeIs(5));
+  EXPECT_EQ(LivenessOf(kWorker1), Liveness::kAbsent);
+  EXPECT_EQ(state_.restarts, 0u);
+}
+
+TEST_F(DeparturesTest, WhatCannotRunFailsTheJobUnlessItHasRunBefore) {
+  ProcessExited event = EndOf(kWorker0);
+  event.cannot_run = true;
+  JoinAll();
+  Exit(event);
+  EXPECT_FALSE(outcome_.IsDecided()) << "others may give back what it lacks";
+  event.id = kWorker1;
+  processes_.At(kWorker1).has_run = false;
+  Exit(event);
+  EXPECT_EQ(state_.phase, Phase::kFailed);
+}
+
+// --- Volumes
+
+TEST_F(DeparturesTest, AServerLeavesTheVolumeThatIsLostWithItsNodeUnlessABucketNeedsIt) {
+  JoinAll();
+  Exit(LossOfNode(kServer0));
+  EXPECT_EQ(processes_.VolumeOf(kServer0), 2u);
+  Exit(LossOfNode(kServer0));
+  EXPECT_EQ(processes_.VolumeOf(kServer0), 2u) << "once";
+}
+
+TEST_F(DeparturesTest, AServerKeepsAVolumeThatABucketNeedsUnlessItWasDeleted) {
+  BeginTraining();
+  Exit(LossOfNode(kServer0));
+  EXPECT_EQ(processes_.VolumeOf(kServer0), 1u);
+  ProcessExited deleted = LossOfNode(kServer1);
+  deleted.volume_deleted = true;
+  Exit(deleted);
+  EXPECT_EQ(processes_.VolumeOf(kServer1), 2u);
+}
+
+TEST_F(DeparturesTest, AServerThatMovesLeavesItsVolumeAndOneThatJustEndsDoesNot) {
+  JoinAll();
+  ProcessExited event = EndOf(kServer0);
+  event.moves = true;
+  Exit(event);
+  EXPECT_EQ(processes_.VolumeOf(kServer0), 2u);
+  Exit(EndOf(kServer1));
+  EXPECT_EQ(processes_.VolumeOf(kServer1), 1u);
+}
+
+TEST_F(DeparturesTest, InAJobThatHasEndedOrGoesBackVolumesStay) {
+  JoinAll();
+  state_.recovery.going_back = true;
+  Exit(LossOfNode(kServer0));
+  EXPECT_EQ(processes_.VolumeOf(kServer0), 1u);
+  state_.recovery.going_back = false;
+  outcome_.End(Phase::kSuspended, "for a while");
+  Exit(LossOfNode(kServer1));
+  EXPECT_EQ(processes_.VolumeOf(kServer1), 1u);
+}
+
+// --- Processes that are silent
+
+TEST_F(DeparturesTest, WhoIsSilentIsKilledAndJudgedWhenItHasEnded) {
+  BeginTraining();
+  now_ += settings_.silence_timeout;
+  HearAllBut({kWorker0});
+  const auto actions = LoseSilent();
+  EXPECT_THAT(Pick<KillProcess>(actions), ElementsAre(Field(&KillProcess::id, kWorker0)));
+  EXPECT_THAT(Pick<Note>(actions), ElementsAre(IsLost("worker-0 was silent for 10 s")));
+  EXPECT_EQ(state_.restarts, 0u);
+  Exit(EndOf(kWorker0));
+  EXPECT_EQ(state_.restarts, 1u);
+}
+
+TEST_F(DeparturesTest, WhyItWasSilentIsKnownOnceItsNodeIsLost) {
+  BeginTraining();
+  now_ += settings_.silence_timeout;
+  HearAllBut({kWorker0});
+  LoseSilent();
+  EXPECT_THAT(Pick<Note>(Exit(LossOfNode(kWorker0))),
+              ElementsAre(Field(&Note::text, HasSubstr("does not count"))));
+  EXPECT_EQ(state_.restarts, 0u);
+}
+
+TEST_F(DeparturesTest, WhoHasNotJoinedInTimeIsKilled) {
+  now_ += settings_.join_timeout;
+  const auto actions = LoseSilent();
+  EXPECT_THAT(Pick<KillProcess>(actions), SizeIs(6));
+  EXPECT_THAT(Pick<Note>(actions), Contains(IsLost("worker-1 did not join within 60 s")));
+}
+
+TEST_F(DeparturesTest, AWorkerThatDoesNotLeaveInItsTimeIsKilledAndIsNoLoss) {
+  BeginTraining();
+  DismissWorker1();
+  now_ += ProcessTable::kLeaveTimeout;
+  HearAllBut({});
+  const auto actions = LoseSilent();
+  EXPECT_THAT(Pick<KillProcess>(actions), ElementsAre(Field(&KillProcess::id, kWorker1)));
+  EXPECT_THAT(Pick<Note>(actions), IsEmpty());
+  EXPECT_EQ(LivenessOf(kWorker1), Liveness::kAbsent);
+}
+
+TEST_F(DeparturesTest, OnceTheJobHasEndedNobodyIsKilledForSilence) {
+  BeginTraining();
+  outcome_.End(Phase::kSuspended, "for a while");
+  now_ += settings_.silence_timeout;
+  EXPECT_THAT(Pick<KillProcess>(LoseSilent()), IsEmpty());
+}
+
+// --- Processes that hang
+
+TEST_F(DeparturesTest, WhoIsBusyWithOneThingForTooLongIsKilled) {
+  BeginTraining();
+  departures_.LoseIfHung(processes_.At(kServer0), 119.9, now_);
+  EXPECT_THAT(Take(), IsEmpty());
+  departures_.LoseIfHung(processes_.At(kServer0), 120, now_);
+  const auto actions = Take();
+  EXPECT_THAT(Pick<KillProcess>(actions), ElementsAre(Field(&KillProcess::id, kServer0)));
+  EXPECT_THAT(Pick<Note>(actions),
+              Contains(IsLost("parameter-server-0 made no progress for 120 s")));
+  EXPECT_EQ(LivenessOf(kServer0), Liveness::kWaiting);
+}
+
+TEST_F(DeparturesTest, AWorkerThatIsToLeaveMayBeBusyInItsTime) {
+  BeginTraining();
+  DismissWorker1();
+  departures_.LoseIfHung(processes_.At(kWorker1), 120, now_);
+  EXPECT_THAT(Take(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace adamant::controller
