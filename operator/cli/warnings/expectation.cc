@@ -224,7 +224,7 @@ void WarnOfShortJob(const Facts& facts, std::vector<std::string>& warnings) {
   } else if (facts.workers() > 1 && facts.options.corrects && length.batches > 0 &&
              length.batches < fewest) {
     warnings.push_back(few + ", which fade in; below about " + std::to_string(fewest) +
-                       " it ends lower than with one worker" + longer);
+                       " it may end more than a point lower than with one worker" + longer);
   }
 }
 

@@ -26,9 +26,13 @@ std::string Percent(double share) {
   return text;
 }
 
-// Whether the loss fell by so large a share in the last epoch.
+// Whether the loss fell by so large a share in the last epoch; in the first, from its mean to the
+// model at its end.
 bool FellBy(double share, const JobState& state) {
-  return state.earlier_loss > 0 && state.row.training_loss < (1 - share) * state.earlier_loss;
+  const EpochResult& last = state.row;
+  return state.earlier_loss > 0
+             ? last.training_loss < (1 - share) * state.earlier_loss
+             : last.is_validated() && last.validation_loss < (1 - share) * last.training_loss;
 }
 
 std::string AboutCompletion(const JobSettings& settings) {

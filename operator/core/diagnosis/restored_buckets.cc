@@ -63,16 +63,17 @@ void RestoredBuckets::TellTogether(bool at_checkpoint) {
   }
   const std::string which = " (" + WhichBuckets(whole, all, state_.buckets.size()) + ")";
   // What servers applied after their last flush is in nobody's count, but for what was heard of it.
-  const std::string uncounted =
-      settings_.logged || ended_in_order_
-          ? ""
-          : "; what servers had not flushed when they ended is missing, and only in part "
-            "counted, unless a worker that lives sends it again";
+  const bool counted = settings_.logged || ended_in_order_;
+  const std::string losses =
+      counted
+          ? KnownLosses(less.size(), updates)
+          : " as they were flushed last" + (less.empty() ? "" : KnownLosses(less.size(), updates)) +
+                "; what was applied after that, if anything, is missing and not all counted, "
+                "unless a worker that lives sends it again";
   outbox_.Tell(Note::Kind::kRestored,
                state_.epoch,
                at_checkpoint ? "the parameters are back" + which
-                             : "parameters were read back from disk" + which +
-                                   KnownLosses(less.size(), updates) + uncounted);
+                             : "parameters were read back from disk" + which + losses);
 }
 
 void RestoredBuckets::Forget() {

@@ -224,7 +224,7 @@ void JobController::OnMessage(ProcessTable::Slot& slot,
 
 void JobController::OnFailure(SlotId from, const Failure& failure, TimePoint now) {
   if (failure.diverged) {
-    return training_.OnDiverged(failure.message, now);
+    return training_.OnDiverged(state_.epoch, failure.message, now);
   }
   const std::string text = ToString(from) + ": " + failure.message;
   outbox_.Tell(Note::Kind::kFailure, from, text);

@@ -67,14 +67,14 @@ void GoingBack::Begin(const std::vector<StartProcess>& running, TimePoint now) {
   ending_ = !processes_.AllEnded();
 }
 
-absl::Status GoingBack::OnDiverged(const std::string& found, TimePoint now) {
+absl::Status GoingBack::OnDiverged(DataEpoch epoch, const std::string& found, TimePoint now) {
   if (state_.step == Step::kFirstWeights || state_.step == Step::kExporting) {
     return absl::OkStatus();  // nothing is trained, or it has been judged
   }
   state_.recovery.divergence = found;
   outbox_.StateChanged();
-  if (std::exchange(told_epoch_, state_.epoch) != state_.epoch) {
-    outbox_.Tell(Note::Kind::kDiverged, state_.epoch, found);
+  if (std::exchange(told_epoch_, epoch) != epoch) {
+    outbox_.Tell(Note::Kind::kDiverged, epoch, found);
   }
   if (settings_.on_divergence.action == OnDivergence::Action::kContinue) {
     return absl::OkStatus();

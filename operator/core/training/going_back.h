@@ -44,7 +44,7 @@ class GoingBack {
   void Begin(const std::vector<StartProcess>& running, TimePoint now);
 
   /// Training has diverged; `found` says how. Error: the job fails with this message.
-  absl::Status OnDiverged(const std::string& found, TimePoint now);
+  absl::Status OnDiverged(DataEpoch epoch, const std::string& found, TimePoint now);
 
   /// Placement cannot bring a bucket back. Where only checkpoints are stored, or nothing is
   /// left of what came after the newest (Aborted), the job goes back to it; while it goes back it

@@ -13,7 +13,8 @@ std::string OrLost(const JobSettings& settings, const JobState& state) {
   if (const std::string lost = LostWithCopies(settings, state); !lost.empty()) {
     return "; or begin the job anew: " + lost;
   }
-  return state.restores > 0 && state.recovery.attempt == 1  // else as it went back
+  const bool went_back = state.recovery.attempt > 1;
+  return state.restores > 0 && !went_back && state.recovery.divergence.empty()
              ? "; or, if all its processes were killed, begin the job anew: what was "
                "acknowledged last was lost with them"
              : "";
@@ -96,7 +97,7 @@ void TrainingRun::OnDataMessage(const MemberMessage& message, TimePoint now) {
     sequence_.OnPartClosed(*closed);
   } else if (const auto* evaluated = std::get_if<Evaluated>(&message)) {
     if (const auto found = sequence_.OnEvaluated(*evaluated, now)) {
-      OnDiverged(DivergedIn(evaluated->epoch, *found), now);
+      OnDiverged(evaluated->epoch, DivergedIn(evaluated->epoch, *found), now);
     }
   }
 }
@@ -107,7 +108,7 @@ bool TrainingRun::OnWorker(SlotId from, const WorkerProgress& progress, TimePoin
   if (!found || !begun_) {
     return false;
   }
-  OnDiverged(DivergedIn(state_.epoch, *found), now);
+  OnDiverged(state_.epoch, DivergedIn(state_.epoch, *found), now);
   return true;
 }
 
@@ -127,11 +128,11 @@ void TrainingRun::OnAlarm(SlotId server, const std::string& alarm, TimePoint now
   }
 }
 
-void TrainingRun::OnDiverged(const std::string& found, TimePoint now) {
+void TrainingRun::OnDiverged(DataEpoch epoch, const std::string& found, TimePoint now) {
   if (outcome_.IsDecided() || !begun_) {
     return;  // it is of what has been undone
   }
-  const absl::Status failed = going_back_.OnDiverged(found, now);
+  const absl::Status failed = going_back_.OnDiverged(epoch, found, now);
   outcome_.FailOn(failed, EndOfDivergence(settings_, state_));
   StopIfEnding();
 }

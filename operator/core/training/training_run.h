@@ -74,7 +74,7 @@ class TrainingRun {
   }
 
   /// Training has diverged; `found` says how.
-  void OnDiverged(const std::string& found, TimePoint now);
+  void OnDiverged(DataEpoch epoch, const std::string& found, TimePoint now);
 
   void OnExported(const Exported& event, TimePoint now);
 

@@ -303,8 +303,8 @@ TEST_F(ReplicationTest, BucketsThatComeBackFromDiskWholeAreToldTogether) {
   EXPECT_THAT(
       RestoredTexts(actions),
       ElementsAre(AllOf(HasSubstr("parameters were read back from disk ("),
-                        HasSubstr("buckets), and no update is known to be lost; what servers "
-                                  "had not flushed when they ended is missing"))));
+                        HasSubstr("buckets) as they were flushed last; what was applied after "
+                                  "that, if anything, is missing"))));
 }
 
 TEST_F(ReplicationTest, AfterAnOrderlyStopNothingIsMissing) {
@@ -349,10 +349,9 @@ TEST_F(SmallNetTest, OfBucketsThatCameBackThoseAreToldThatHoldParameters) {
   }
   EXPECT_THAT(RestoredTexts(actions),
               ElementsAre("parameters were read back from disk (the 1 bucket that holds "
-                          "parameters, of 3 in all), and no update is "
-                          "known to be lost; what servers had not flushed when they ended is "
-                          "missing, and only in part counted, unless a worker that lives sends it "
-                          "again"));
+                          "parameters, of 3 in all) as they were flushed last; what was applied "
+                          "after that, if anything, is missing and not all counted, unless a "
+                          "worker that lives sends it again"));
 }
 
 TEST_F(ReplicationTest, BucketsThatComeBackTwiceBeforeAllAreBackAreCountedOnce) {
@@ -410,9 +409,11 @@ TEST_F(ReplicationTest, WhatIsToldOfAllBucketsThatCameBackDoesNotDenyWhatSomeLos
   }
   EXPECT_THAT(
       RestoredTexts(actions),
-      ElementsAre(AllOf(HasSubstr("bucket 0 restored from "), HasSubstr(": 1 update rolled back")),
-                  AllOf(HasSubstr(" buckets), and no update of these is known to be lost"),
-                        HasSubstr("; of 1 more 1 update was rolled back"))));
+      ElementsAre(
+          AllOf(HasSubstr("bucket 0 restored from "), HasSubstr(": 1 update rolled back")),
+          AllOf(HasSubstr(" buckets) as they were flushed last, and no update of these is known "
+                          "to be lost"),
+                HasSubstr("; of 1 more 1 update was rolled back"))));
 }
 
 TEST_F(ReplicationTest, ANewPrimaryIsAskedForTheSnapshotThatIsNeeded) {

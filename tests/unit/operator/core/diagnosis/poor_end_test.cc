@@ -113,6 +113,15 @@ TEST_F(PoorEndTest, AnEpochInWhichTheModelBecameAGoodOneIsNotPoor) {
   EXPECT_NE(EndsWith(0, 1.2), "");
 }
 
+TEST_F(PoorEndTest, TheOnlyEpochOfAJobFallsFromItsMeanToItsEnd) {
+  state_.row.validated = 1'000;
+  state_.row.validation_loss = 0.8;
+  EXPECT_THAT(EndsWith(0, 1.2), HasSubstr("try more epochs"));
+  EXPECT_EQ(EndsWith(0, 0.88), "") << "it hardly fell";
+  state_.row.validation_loss = 0.49;
+  EXPECT_EQ(EndsWith(0, 1.2), "");
+}
+
 TEST_F(PoorEndTest, WhatIsNotKnownIsNotJudged) {
   settings_.chance_loss = 0;
   EXPECT_EQ(EndsWith(1.8, 1.2), "");

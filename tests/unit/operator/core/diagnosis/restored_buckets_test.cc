@@ -75,8 +75,9 @@ TEST_F(RestoredBucketsTest, CountsOnlyBucketsThatHoldParameters) {
 
 TEST_F(RestoredBucketsTest, SaysWhatNobodyHasCountedUnlessServersEndedInOrder) {
   constexpr char kEnd[] =
-      "; what servers had not flushed when they ended is missing, and only in part counted, unless "
-      "a worker that lives sends it again";
+      ") as they were flushed last; what was applied after that, if anything, is missing and not "
+      "all "
+      "counted, unless a worker that lives sends it again";
   settings_.logged = false;
   restored_.Begin(true);
   restored_.Add(0, kServer, 0);

@@ -374,9 +374,14 @@ TEST_F(DivergenceTest, ContinueTellsAndGoesOn) {
   job_.JoinAll();
   RunEpoch(900);
   const Actions diverged = RunEpoch(118);
-  EXPECT_THAT(Pick<Note>(diverged), testing::Contains(Field(&Note::kind, Note::Kind::kDiverged)));
+  const auto tells_of = [](DataEpoch epoch) {
+    return testing::Contains(
+        AllOf(Field(&Note::kind, Note::Kind::kDiverged), Field(&Note::epoch, epoch)));
+  };
+  EXPECT_THAT(Pick<Note>(diverged), tells_of(2));
   EXPECT_EQ(job_.state().epoch, 3u);
   EXPECT_EQ(job_.state().phase, Phase::kRunning);
+  EXPECT_THAT(Pick<Note>(Diverge()), tells_of(3));
 }
 
 TEST_F(DivergenceTest, ContinueSaysWhatASpentBudgetWasSpentFor) {
