@@ -110,6 +110,11 @@ void BucketTable::Session::SendPart(const DuePart& part) {
   table_.deferred_.parts.push_back(part);
 }
 
+void BucketTable::Session::FlushSoon() {
+  AssertHeld();
+  table_.deferred_.flush = true;
+}
+
 void BucketTable::Session::Send(const ServerId& to, PeerMessage message) {
   table_.driver_.SendToPeer(to, std::move(message));
 }

@@ -29,8 +29,9 @@ struct DuePart {
 struct DeferredWork {
   std::vector<LiveShardPtr> shards = {};  ///< with committed updates in their queues
   std::deque<DuePart> parts = {};
+  bool flush = false;  ///< what is dirty once `shards` are applied is due
 
-  [[nodiscard]] bool empty() const { return shards.empty() && parts.empty(); }
+  [[nodiscard]] bool empty() const { return shards.empty() && parts.empty() && !flush; }
 };
 
 /// The buckets that a server hosts, under one lock. Who holds a Session has it, and hands the
@@ -117,6 +118,9 @@ class ABSL_SCOPED_LOCKABLE BucketTable::Session {
 
   void Apply(const LiveShardPtr& shard);
   void SendPart(const DuePart& part);
+
+  /// Makes all due that is dirty once what was committed before has been applied.
+  void FlushSoon();
 
   // --- At once: the driver only queues them
 

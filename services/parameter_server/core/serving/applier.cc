@@ -14,6 +14,9 @@ void Applier::Run() {
     for (const DuePart& part : work.parts) {
       copies_.Send(part);
     }
+    if (work.flush) {
+      dirty_.Hurry();
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "services/parameter_server/core/buckets/bucket_table.h"
 #include "services/parameter_server/core/serving/copy_transfer.h"
+#include "services/parameter_server/core/shards/dirty_shards.h"
 
 namespace adamant::parameter_server {
 
@@ -9,8 +10,9 @@ namespace adamant::parameter_server {
 /// Threads: any, under no lock.
 class Applier {
  public:
-  /// Both must outlive this.
-  Applier(BucketTable& table, CopyTransfer& copies) : table_(table), copies_(copies) {}
+  /// All must outlive this.
+  Applier(BucketTable& table, CopyTransfer& copies, DirtyShards& dirty)
+      : table_(table), copies_(copies), dirty_(dirty) {}
 
   /// Returns when nothing is deferred any more.
   void Run();
@@ -18,6 +20,7 @@ class Applier {
  private:
   BucketTable& table_;
   CopyTransfer& copies_;
+  DirtyShards& dirty_;
 };
 
 }  // namespace adamant::parameter_server

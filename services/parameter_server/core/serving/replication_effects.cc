@@ -99,6 +99,9 @@ void ReplicationEffects::Serving(BucketId id) {
   BucketTable::Session& session = table_.session();
   session.bucket(id).StartHead(table_.catalog().positions());
   session.Report(session.bucket(id).ServingReport(id));
+  if (mode_ == PersistenceMode::kDelayed) {
+    session.FlushSoon();  // what it learns only now to be committed may be acknowledged since long
+  }
 }
 
 void ReplicationEffects::Demoted(BucketId id) {

@@ -107,6 +107,16 @@ TEST_F(ReplicatedTest, ASuccessorHasEveryAcknowledgedUpdateBitForBit) {
   ExpectApplied(successor, 6);
 }
 
+// It may have been acknowledged long ago, and be on no other disk soon.
+TEST_F(ReplicatedTest, WhatASuccessorLearnsToBeCommittedIsDueAtOnce) {
+  StartThree();
+  ExpectApplied(0, 1);
+  rig_.Kill(0);
+  const ParameterServer& successor = rig_.server(rig_.map[0].primary.slot);
+  EXPECT_GT(successor.dirty().bytes(), 0u);
+  EXPECT_LE(successor.flusher().DueAt(), rig_.clock.Now());
+}
+
 TEST_F(ReplicatedTest, NothingIsAcknowledgedBeforeAllReplicasHaveIt) {
   StartThree();
   rig_.cut.insert({0, 2});
