@@ -263,7 +263,9 @@ int Prepare(TrainFlags& flags, Prepared& prepared) {
       local::PrepareRun(*prepared.job, flags.run_dir);
   if (!folder.ok()) {
     PrintError(std::string(folder.status().message()));
-    return absl::IsAlreadyExists(folder.status()) ? kBadInput : kCannotRun;
+    const bool is_bad_name =
+        absl::IsAlreadyExists(folder.status()) || absl::IsInvalidArgument(folder.status());
+    return is_bad_name ? kBadInput : kCannotRun;
   }
   flags.run_dir = folder->string();
   return kOk;

@@ -72,8 +72,8 @@ class RunLock {
 absl::Status InUse(const RunPaths& paths);
 
 /// Creates the folder of a new run with its subfolders and `job` as job.yaml. Where that fails,
-/// what it has made is gone again. Errors: AlreadyExists when it holds a run or other files; those
-/// of the file system.
+/// what it has made is gone again. Errors: AlreadyExists when it holds a run or other files;
+/// InvalidArgument when its path is not UTF-8; those of the file system.
 absl::Status CreateRunDir(const RunPaths& paths, std::string_view job);
 
 /// Moves aside (storage::SetAside) what is in the place of a process's folder and is no folder, so

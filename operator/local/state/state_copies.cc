@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "operator/core/state/actions.h"
+#include "operator/core/state/state.h"
 #include "operator/local/state/kv_state_store.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/storage/rocksdb/file_check.h"
@@ -57,6 +59,27 @@ std::string Behind(const std::array<std::uint64_t, kCopies>& versions,
                    std::to_string(versions[1 - behind]) + ": it has lost changes";
 }
 
+// The job whose state it is; 0: not known.
+std::uint64_t JobOf(const StateStore::Snapshot& snapshot) {
+  const auto entry = snapshot.entries.find(controller::kStateKey);
+  if (entry == snapshot.entries.end()) {
+    return 0;
+  }
+  const absl::StatusOr<controller::JobState> state = controller::DecodeState(entry->second);
+  return state.ok() ? state->job_uid : 0;
+}
+
+absl::Status CheckOneJob(const std::array<std::uint64_t, kCopies>& jobs,
+                         const StateCopies::Folders& folders) {
+  if (jobs[0] == 0 || jobs[1] == 0 || jobs[0] == jobs[1]) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      folders[0].string() + " and " + folders[1].string() +
+      " are the states of two jobs: one of them comes from another run. Move that one away, and "
+      "the run goes on with the other");
+}
+
 }  // namespace
 
 std::string WithoutState(const RunPaths& paths) {
@@ -98,6 +121,7 @@ absl::StatusOr<StateCopies::Stored> StateCopies::Read(const Folders& folders) {
   absl::Status problem;  // the first
   std::size_t damaged = 0;
   std::array<std::uint64_t, kCopies> versions{};
+  std::array<std::uint64_t, kCopies> jobs{};
   for (std::size_t i = 0; i < kCopies; ++i) {
     const auto store = storage::RocksDbStore::OpenToRead(folders[i]);
     auto snapshot = store.ok() ? SnapshotOf(**store) : store.status();
@@ -106,6 +130,7 @@ absl::StatusOr<StateCopies::Stored> StateCopies::Read(const Folders& folders) {
     }
     problem.Update(snapshot.status());
     versions[i] = snapshot.ok() ? snapshot->version : 0;
+    jobs[i] = snapshot.ok() ? JobOf(*snapshot) : 0;
     if (snapshot.ok() && versions[i] >= latest.snapshot.version) {
       latest.snapshot = *std::move(snapshot);
     }
@@ -113,6 +138,7 @@ absl::StatusOr<StateCopies::Stored> StateCopies::Read(const Folders& folders) {
   if (latest.snapshot.version == 0 && !problem.ok()) {
     return problem;
   }
+  ADAMANT_RETURN_IF_ERROR(CheckOneJob(jobs, folders));
   if (absl::IsDataLoss(problem)) {  // a run of an earlier version has no second one
     latest.damage = std::string(problem.message());
   } else if (const std::string lost = problem.ok() ? Behind(versions, folders) : "";
@@ -128,11 +154,13 @@ StateCopies::StateCopies(const Folders& folders, const Opener& opener)
 absl::Status StateCopies::Reconcile(const std::array<absl::Status, kCopies>& opened) {
   std::array<absl::Status, kCopies> readable = opened;
   std::array<std::uint64_t, kCopies> versions{};
+  std::array<std::uint64_t, kCopies> jobs{};
   for (std::size_t i = 0; i < kCopies; ++i) {
     if (readable[i].ok()) {
       const auto snapshot = SnapshotOf(*stores_[i]);
       readable[i] = snapshot.status();
       versions[i] = snapshot.ok() ? snapshot->version : 0;
+      jobs[i] = snapshot.ok() ? JobOf(*snapshot) : 0;
     }
   }
   if (!readable[0].ok() && !readable[1].ok()) {
@@ -149,6 +177,7 @@ absl::Status StateCopies::Reconcile(const std::array<absl::Status, kCopies>& ope
                                folders_);
     }
   }
+  ADAMANT_RETURN_IF_ERROR(CheckOneJob(jobs, folders_));
   if (versions[0] == versions[1]) {
     return absl::OkStatus();
   }

@@ -34,7 +34,8 @@ class StateCopies final : public storage::KvStore {
 
   /// Opens or creates both; the second may have been missing so far. The state is the later one of
   /// those that are whole. Errors: those of RocksDbStore::Open; DataLoss when no other copy can
-  /// stand in for the damaged one, with nothing set aside.
+  /// stand in for the damaged one, with nothing set aside; FailedPrecondition when they are of two
+  /// jobs.
   static absl::StatusOr<std::unique_ptr<StateCopies>> Open(const Folders& folders);
   static absl::StatusOr<std::unique_ptr<StateCopies>> Open(const Folders& folders,
                                                            const Opener& opener);

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <utility>
 
+#include "services/common/base/text/utf8.h"
 #include "services/common/job/yaml/schema.h"
 
 namespace adamant::job {
@@ -33,31 +34,6 @@ YamlNode NodeAt(YamlNode::Kind kind, Position at) {
   node.kind = kind;
   node.at = at;
   return node;
-}
-
-/// The length of the UTF-8 sequence at the start of `text`, or 0 if it is none (also for NUL).
-/// Source: RFC 3629, section 4.
-std::size_t Utf8Length(std::string_view text) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80) {
-    return first == 0 ? 0 : 1;
-  }
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4) {
-    return 0;
-  }
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) {
-      return 0;
-    }
-  }
-  const bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
-  const bool surrogate = first == 0xed && byte(1) >= 0xa0;
-  const bool too_large = first == 0xf4 && byte(1) >= 0x90;
-  return overlong || surrogate || too_large ? 0 : length;
 }
 
 /// What keeps `text` from being UTF-8 text, and moves `at` there; "" if nothing.

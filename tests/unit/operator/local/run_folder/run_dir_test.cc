@@ -36,6 +36,15 @@ TEST_F(RunDirTest, AFolderThatHoldsSomethingIsNotTakenForANewRun) {
   EXPECT_THAT(std::string(again.message()), HasSubstr("--resume"));
 }
 
+TEST_F(RunDirTest, APathThatIsNoTextIsRefusedBeforeAnythingIsMade) {
+  const RunPaths paths(paths_.root / "u\xff");
+  for (const absl::Status& status : {CreateRunDir(paths, ""), CheckHoldsRun(paths)}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("not UTF-8"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(paths.root));
+}
+
 // Root may write everywhere: what another user may is asked as one.
 class AsNobody {
  public:

@@ -16,6 +16,8 @@
 #include <string>
 #include <utility>
 
+#include "operator/core/state/actions.h"
+#include "operator/core/state/state.h"
 #include "operator/local/state/kv_state_store.h"
 #include "services/common/storage/memory_store.h"
 #include "tests/unit/services/common/storage/test_folder.h"
@@ -235,6 +237,35 @@ TEST_F(StateCopiesTest, OneThatHasGoneBackIsToldOfAndFilled) {
   EXPECT_THAT(alarms,
               ElementsAre(AllOf(HasSubstr(folders_[0].string() + ": "), HasSubstr("version 3"))));
   EXPECT_THAT(Load(), testing::Pair("v7", IsEmpty()));
+}
+
+TEST_F(StateCopiesTest, StatesOfTwoJobsAreRefusedAndLeftAsTheyAre) {
+  const auto store_for = [&](std::uint64_t job, std::uint64_t versions) {
+    const auto copies = Open();
+    KvStateStore state(*copies, 1);
+    controller::JobState of_job;
+    of_job.job_uid = job;
+    for (std::uint64_t version = 0; version < versions; ++version) {
+      ASSERT_TRUE(state.CompareAndSwap(version, {{controller::kStateKey, Encode(of_job)}}).ok());
+    }
+  };
+  store_for(7, 3);
+  fs::rename(folders_[0], root_.path() / "kept");
+  fs::remove_all(folders_[1]);
+  store_for(8, 5);
+  fs::remove_all(folders_[1]);
+  fs::rename(root_.path() / "kept", folders_[1]);
+  for (const absl::Status& status :
+       {StateCopies::Open(folders_).status(), StateCopies::Read(folders_).status()}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr(folders_[0].string() + " and " + folders_[1].string()),
+                      HasSubstr("Move that one away")));
+  }
+  fs::remove_all(folders_[0]);
+  const auto read = StateCopies::Read(folders_);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->snapshot.version, 3u);
 }
 
 TEST_F(StateCopiesTest, AChangeThatADeathKeptFromTheSecondOneIsNoReasonForAnAlarm) {
