@@ -217,7 +217,10 @@ local::RunManifest ReadManifest(const std::filesystem::path& manifest, bool is_n
                                   job::DataReading::kValidation);
   }
   job::ParseResult parsed = job::LoadJob(manifest, job::DataReading::kValidation);
-  return {.job = std::move(parsed.job), .problems = std::move(parsed.problems), .file = manifest};
+  return {.job = std::move(parsed.job),
+          .problems = std::move(parsed.problems),
+          .file = manifest,
+          .draft = nullptr};
 }
 
 int Eval(const EvalFlags& flags) {

@@ -132,6 +132,10 @@ std::string Plain(const std::string& folder) {
 
 // Whether there is a run in the folder that nobody else runs; an ExitCode if not.
 int CheckResumable(const local::RunPaths& paths) {
+  if (const absl::Status path = local::CheckPath(paths); !path.ok()) {
+    PrintError(std::string(path.message()));
+    return kBadInput;
+  }
   if (const absl::Status run = local::CheckHoldsRun(paths); !run.ok()) {
     PrintError(std::string(run.message()));
     return kBadInput;

@@ -86,17 +86,6 @@ struct flock Range(off_t begin, off_t bytes) {
   return range;
 }
 
-// The controller sends the path to its processes as text.
-absl::Status CheckIsText(const RunPaths& paths) {
-  std::error_code error;
-  const std::string path = std::filesystem::absolute(paths.root, error).string();
-  return IsUtf8(path) ? absl::OkStatus()
-                      : absl::InvalidArgumentError(
-                            "the run's folder, " + path +
-                            ", has a path that is not UTF-8 text: name another, or rename what is "
-                            "above it");
-}
-
 }  // namespace
 
 absl::Status InUse(const RunPaths& paths) {
@@ -157,8 +146,18 @@ RunLock& RunLock::operator=(RunLock&& other) noexcept {
   return *this;
 }
 
+absl::Status CheckPath(const RunPaths& paths) {
+  std::error_code error;
+  const std::string path = std::filesystem::absolute(paths.root, error).string();
+  return IsUtf8(path) ? absl::OkStatus()
+                      : absl::InvalidArgumentError(
+                            "the run's folder, " + path +
+                            ", has a path that is not UTF-8 text: name another, or rename what is "
+                            "above it");
+}
+
 absl::Status CreateRunDir(const RunPaths& paths, std::string_view job) {
-  ADAMANT_RETURN_IF_ERROR(CheckIsText(paths));
+  ADAMANT_RETURN_IF_ERROR(CheckPath(paths));
   std::error_code error;
   if (std::filesystem::exists(paths.root, error) &&
       !std::filesystem::is_directory(paths.root, error)) {
@@ -196,7 +195,6 @@ std::string SetStrangerAside(const std::filesystem::path& data) {
 bool CanBeResumed(const RunPaths& paths) { return CheckHoldsRun(paths).ok(); }
 
 absl::Status CheckHoldsRun(const RunPaths& paths) {
-  ADAMANT_RETURN_IF_ERROR(CheckIsText(paths));
   const auto has = [](const std::filesystem::path& path) {
     std::error_code error;
     return std::filesystem::exists(std::filesystem::symlink_status(path, error));

@@ -71,6 +71,10 @@ class RunLock {
 /// Error: Aborted, saying that another program has the run and how to look at it.
 absl::Status InUse(const RunPaths& paths);
 
+/// Checks that the path of a run that is to begin or go on is text: its processes are sent it.
+/// Error: InvalidArgument.
+absl::Status CheckPath(const RunPaths& paths);
+
 /// Creates the folder of a new run with its subfolders and `job` as job.yaml. Where that fails,
 /// what it has made is gone again. Errors: AlreadyExists when it holds a run or other files;
 /// InvalidArgument when its path is not UTF-8; those of the file system.

@@ -38,10 +38,10 @@ absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,
 
 /// The manifest of a run that is looked at, or whose models are.
 struct RunManifest {
-  std::unique_ptr<v1::TrainingJob> job;              ///< null: `problems` says why
-  std::vector<job::Diagnostic> problems;             ///< of job.yaml
-  std::filesystem::path file;                        ///< where `job` is from
-  std::unique_ptr<v1::TrainingJob> draft = nullptr;  ///< what job.yaml says where it has problems
+  std::unique_ptr<v1::TrainingJob> job;    ///< null: `problems` says why
+  std::vector<job::Diagnostic> problems;   ///< of job.yaml
+  std::filesystem::path file;              ///< where `job` is from
+  std::unique_ptr<v1::TrainingJob> draft;  ///< what job.yaml says where it has problems
 };
 
 /// Returns whether the job, by the manifest `job`, has succeeded and has no more epochs: nothing is

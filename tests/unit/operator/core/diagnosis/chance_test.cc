@@ -366,6 +366,23 @@ TEST_F(ChanceOfAJobTest, ResumedItWritesTheModelOnceMoreAndFailsAgain) {
   EXPECT_THAT(job_.results(), SizeIs(2));
 }
 
+TEST_F(ChanceOfAJobTest, OneThatDivergedIsNotSaidToHaveLostWhatItLearned) {
+  JobSettings settings = SmallJob();
+  settings.on_divergence.action = OnDivergence::Action::kContinue;
+  job_ = Harness(settings);
+  job_.Begin();
+  job_.JoinAll();
+  job_.Tell(kWorker0, Failure{.message = "the loss is not finite", .diverged = true});
+  Train(100);
+  Train(100);
+  Export();
+  job_.RestartController();
+  job_.JoinAll("again");
+  Export();
+  EXPECT_EQ(job_.state().phase, Phase::kFailed);
+  EXPECT_THAT(job_.state().message, Not(HasSubstr("begin the job anew")));
+}
+
 TEST_F(ChanceOfAJobTest, AModelThatCannotBeWrittenIsWhatIsTold) {
   Train(100);
   Train(100);

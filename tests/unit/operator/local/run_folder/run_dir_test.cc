@@ -38,7 +38,7 @@ TEST_F(RunDirTest, AFolderThatHoldsSomethingIsNotTakenForANewRun) {
 
 TEST_F(RunDirTest, APathThatIsNoTextIsRefusedBeforeAnythingIsMade) {
   const RunPaths paths(paths_.root / "u\xff");
-  for (const absl::Status& status : {CreateRunDir(paths, ""), CheckHoldsRun(paths)}) {
+  for (const absl::Status& status : {CreateRunDir(paths, ""), CheckPath(paths)}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), HasSubstr("not UTF-8"));
   }
