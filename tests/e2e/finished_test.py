@@ -149,6 +149,22 @@ class FinishedTest(adamant.TestCase):
         self.assertIn(f"can only be trained anew: adamant train {self.manifest} --run-dir NEW_FOLDER",
                       adamant.adamant(*command).stderr)
 
+    def test_a_run_makes_another_checkpoint_only_with_the_folders_that_it_needs(self):
+        for copies, goes_on in ((1, False), (2, True)):
+            with self.subTest(copies=copies):
+                run = self.run_in(f"copies-{copies}").train(self.job(epochs=10000, copies=copies))
+                run.await_epoch(1)
+                run.kill_all()
+                number = next((run.folder / "checkpoints").glob("*.json")).stem
+                for store in (run.folder / "data").glob("parameter-server-*"):
+                    store.rename(self.folder / "away")
+                    result = adamant.adamant("export", run.folder, "--checkpoint", number, "--format", "onnx",
+                                             "--out", self.folder / "x")
+                    (self.folder / "away").rename(store)
+                    self.assertEqual(result.returncode, 2, result.stderr)
+                    self.assertEqual("adamant train --resume" in result.stderr, goes_on, result.stderr)
+                    self.assertEqual("can only be trained anew" in result.stderr, not goes_on, result.stderr)
+
     def test_what_a_killed_one_has_half_written_goes_away(self):
         left = [self.trained.folder / f"{name}.tmp" for name in ("learning-curve.svg", "model.onnx", "checkpoints/1.json")]
         mine = self.trained.folder / "notes.tmp"

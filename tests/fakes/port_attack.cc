@@ -41,7 +41,8 @@ class RawConnection {
     peer.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(colon + 1))));
     inet_pton(AF_INET, address.substr(0, colon).c_str(), &peer.sin_addr);
     setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &kTimeout, sizeof(kTimeout));  // connect, too
-    connect(socket_, reinterpret_cast<const sockaddr*>(&peer), sizeof(peer));
+    // Sending tells whether it is connected.
+    (void)connect(socket_, reinterpret_cast<const sockaddr*>(&peer), sizeof(peer));
   }
   ~RawConnection() { close(socket_); }
   RawConnection(const RawConnection&) = delete;

@@ -25,6 +25,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -162,10 +163,14 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: process_controller JOB.yaml RUN_DIR BIN_DIR LISTEN SURVIVORS\n");
     return 2;
   }
-  const absl::Status status = adamant::processes::Run(argv + 1);
-  if (!status.ok()) {
+  try {
+    const absl::Status status = adamant::processes::Run(argv + 1);
+    if (status.ok()) {
+      return 0;
+    }
     std::fprintf(stderr, "%s\n", status.ToString().c_str());
-    return 1;
+  } catch (const std::exception& error) {  // of a library; ours are values
+    std::fprintf(stderr, "process_controller: %s\n", error.what());
   }
-  return 0;
+  return 1;
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "operator/local/model/fetch_model.h"
 #include "operator/local/run_folder/checkpoint_file.h"
 #include "operator/local/state/run_status.h"
@@ -196,9 +197,21 @@ ModelFile FileOf(const v1::TrainingJob& job, const Manifest& manifest, std::vect
           .weights = std::move(weights)};
 }
 
+// A bucket is on as many servers as the job has copies.
+bool HasDisksToGoOn(const v1::TrainingJob& job, const RunPaths& paths) {
+  const v1::ParameterServers& servers = job.spec().distribution().parameter_servers();
+  std::int32_t missing = 0;
+  for (std::int32_t slot = 0; slot < servers.count(); ++slot) {
+    std::error_code error;
+    const std::filesystem::path folder = paths.store_of(static_cast<std::uint32_t>(slot));
+    missing += std::filesystem::exists(folder, error) ? 0 : 1;
+  }
+  return missing < servers.copies();
+}
+
 // Of each bucket of a checkpoint one server alone has it, but others may have what is live: a run
 // that goes on makes another.
-std::string HowToGetAnother(const RunPaths& paths) {
+std::string HowToGetAnother(const v1::TrainingJob& job, const RunPaths& paths) {
   const std::string anew = "; what was trained can only be trained anew: adamant train " +
                            paths.job().string() + " --run-dir NEW_FOLDER";
   const absl::StatusOr<RunStatus> run = ReadRunStatus(paths.root);
@@ -209,13 +222,12 @@ std::string HowToGetAnother(const RunPaths& paths) {
                      paths.safetensors().string()
                : anew;
   }
-  const bool any_disk = std::filesystem::exists(paths.data(), error) &&
-                        !std::filesystem::is_empty(paths.data(), error);
   const bool lost = run.ok() && run->report.phase == controller::Phase::kFailed &&
                     run->report.message.find("begin the job anew") != std::string::npos;
-  return lost || !any_disk ? anew
-                           : "; the run makes another if it goes on: adamant train --resume " +
-                                 paths.root.string();
+  return lost || !HasDisksToGoOn(job, paths)
+             ? anew
+             : "; the run makes another if it goes on: adamant train --resume " +
+                   paths.root.string();
 }
 
 absl::StatusOr<ModelFile> ReadStores(const v1::TrainingJob& job,
@@ -239,14 +251,15 @@ absl::StatusOr<ModelFile> ReadStores(const v1::TrainingJob& job,
     const std::string name = "checkpoint " + std::to_string(manifest.checkpoint.snapshot);
     const std::string why(weights.status().message());
     if (!absl::IsDataLoss(weights.status())) {  // what is in the way of the others, too
-      return absl::Status(weights.status().code(), name + " cannot be read here: " + why + kCopyIt);
+      return absl::Status(weights.status().code(),
+                          absl::StrCat(name, " cannot be read here: ", why, kCopyIt));
     }
-    newest.Update(absl::DataLossError(name + " is not valid: " + why));
+    newest.Update(absl::DataLossError(absl::StrCat(name, " is not valid: ", why)));
   }
   if (newest.ok()) {
     return newest;
   }
-  return absl::DataLossError(std::string(newest.message()) + HowToGetAnother(paths));
+  return absl::DataLossError(std::string(newest.message()) + HowToGetAnother(job, paths));
 }
 
 ModelSource SourceOf(const Manifest& manifest, const controller::JobReport& report) {

@@ -11,6 +11,8 @@ namespace {
 constexpr std::uint64_t kAim = 2;  // of the random numbers of a seed
 constexpr double kOftenest = 0.9;
 
+thread_local int ignored = 0;  // StepsIgnored that live
+
 // Leaves the step in which its process dies.
 struct Died {
   LifePtr life;
@@ -29,6 +31,12 @@ std::string_view NameOf(StepFault fault) {
   }
   return "cut";
 }
+
+StepsIgnored::StepsIgnored() { ++ignored; }
+
+StepsIgnored::~StepsIgnored() { --ignored; }
+
+bool StepsIgnored::any() { return ignored > 0; }
 
 AimedFaults::AimedFaults(Scheduler& scheduler, Body body)
     : scheduler_(scheduler),

@@ -31,15 +31,12 @@ std::string_view NameOf(StepFault fault);
 /// While one lives, this thread runs code of the cores for a checker: no step is passed.
 class StepsIgnored {
  public:
-  StepsIgnored() { ++depth_; }
-  ~StepsIgnored() { --depth_; }
+  StepsIgnored();
+  ~StepsIgnored();
   StepsIgnored(const StepsIgnored&) = delete;
   StepsIgnored& operator=(const StepsIgnored&) = delete;
 
-  [[nodiscard]] static bool any() { return depth_ > 0; }
-
- private:
-  static inline thread_local int depth_ = 0;
+  [[nodiscard]] static bool any();
 };
 
 /// Faults aimed at steps of the cores, in any simulation: drawn from the seed, and from how often

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -69,7 +68,8 @@ void ExpectTheSameHistories(const std::vector<std::uint64_t>& seeds, const Run& 
   for (const std::uint64_t seed : seeds) {
     first[seed] = run(seed);
   }
-  for (const std::uint64_t seed : seeds | std::views::reverse) {
+  const std::vector<std::uint64_t> backwards(seeds.rbegin(), seeds.rend());
+  for (const std::uint64_t seed : backwards) {
     const SeedOutcome again = run(seed);
     EXPECT_EQ(again.hash, first[seed].hash) << "seed " << seed;
     EXPECT_EQ(again.events, first[seed].events) << "seed " << seed;

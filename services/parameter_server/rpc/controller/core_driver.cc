@@ -92,7 +92,7 @@ void CoreDriver::KeepTicking(ParameterServer& core, Clock::Duration tick) {
       reports.swap(reports_);
       turn = turns_.Begin();
     }
-    SendToController(std::move(proposals), std::move(reports));
+    SendToController(std::move(proposals), reports);
     if (steady_clock::now() >= next) {
       next = steady_clock::now() + tick;
       core.Tick();
@@ -101,7 +101,7 @@ void CoreDriver::KeepTicking(ParameterServer& core, Clock::Duration tick) {
 }
 
 void CoreDriver::SendToController(std::vector<Proposal> proposals,
-                                  std::vector<BucketReport> reports) {
+                                  const std::vector<BucketReport>& reports) {
   if (!proposals.empty()) {
     v1::MemberMessage message;
     codec::Encode(protocol::Proposals{std::move(proposals)}, *message.mutable_proposals());

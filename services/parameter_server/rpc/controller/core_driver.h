@@ -52,7 +52,7 @@ class CoreDriver final : public Driver {
  private:
   void KeepTicking(ParameterServer& core, Clock::Duration tick);
   void KeepApplying(ParameterServer& core);
-  void SendToController(std::vector<Proposal> proposals, std::vector<BucketReport> reports);
+  void SendToController(std::vector<Proposal> proposals, const std::vector<BucketReport>& reports);
 
   // Constant after construction.
   const Links links_;

@@ -90,6 +90,7 @@ void Cluster::SendToPeer(const ServerProcess& from,
   } else if (std::holds_alternative<ps::CopyAck>(message.kind)) {
     DeliverLate(from, message);
   }
+  const bool serves = from.Serves(message.bucket);
   const Channel channel = message.bulk() ? Channel::kBulk : Channel::kPeerControl;
   world_.network.Send(from.place(),
                       receiver->place(),
@@ -97,7 +98,7 @@ void Cluster::SendToPeer(const ServerProcess& from,
                       receiver->life,
                       [receiver,
                        from = from.server(),
-                       serves = from.Serves(message.bucket),
+                       serves,
                        said = world_.scheduler.Now(),
                        message = std::move(message)] {
                         receiver->OnPeerMessage(from, message);

@@ -132,18 +132,27 @@ void Tap::Load(BucketId id, bool create) {
 
 void Tap::Serving(BucketId id) {
   const ps::Bucket& at = bucket(id);
-  const std::uint64_t snapshot = at.replica().configuration().restored_snapshot;
   const auto load = loads_.extract(id);
-  if (snapshot != 0 && created_.erase(id) > 0) {
-    world_.checker.MadeAnew(id, at);
-  } else if (snapshot != 0 && !load.empty()) {
-    world_.checker.WentBack(id, self_.slot, snapshot, at);
-  } else if (!load.empty() && load.mapped().has_value()) {
-    world_.checker.Restored(id, *load.mapped(), at, safe_before_(id, self_.slot));
+  const bool is_new = created_.erase(id) > 0;
+  // Who was replaced as it read its disk, and has not heard, comes late: nothing follows from it.
+  if (world_.checker.IsCurrent(id, at.replica().configuration().generation)) {
+    LookAtRestored(id, load.empty() ? nullptr : &load.mapped(), is_new);
   }
   world_.checker.Serves(at.replica().configuration(), at, id);
   world_.loss_window.Serves(self_, id, world_.scheduler.Now());
   host_.Serving(id);
+}
+
+void Tap::LookAtRestored(BucketId id, const std::optional<ps::StoredContent>* loaded, bool is_new) {
+  const ps::Bucket& at = bucket(id);
+  const std::uint64_t snapshot = at.replica().configuration().restored_snapshot;
+  if (snapshot != 0 && is_new) {
+    world_.checker.MadeAnew(id, at);
+  } else if (snapshot != 0 && loaded != nullptr) {
+    world_.checker.WentBack(id, self_.slot, snapshot, at);
+  } else if (loaded != nullptr && loaded->has_value()) {
+    world_.checker.Restored(id, **loaded, at, safe_before_(id, self_.slot));
+  }
 }
 
 void Tap::Demoted(BucketId id) {

@@ -69,6 +69,7 @@ class Tap final : public ps::ReplicaHost {
   [[nodiscard]] absl::StatusOr<ps::StoredContent> Stored(BucketId id,
                                                          const storage::KvStore& disk) const;
   [[nodiscard]] const ps::LiveShard& ShardAt(BucketId id, ShardId shard) const;
+  void LookAtRestored(BucketId id, const std::optional<ps::StoredContent>* loaded, bool is_new);
   void TraceSent(const ps::ServerId& to, const ps::PeerMessage& message);
   void TraceEntry(const ps::Entry& entry);
 

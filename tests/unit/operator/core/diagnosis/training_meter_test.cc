@@ -137,7 +137,7 @@ TEST_F(TrainingMeterTest, SpeedFallsToNothingWhileTrainingStands) {
         0, {.epoch = 1, .counted_examples = counted, .total_examples = 9999}, At(second));
   };
   for (int second = 0; second <= 10; ++second) {
-    tell(100 * static_cast<unsigned>(second), second);
+    tell(std::uint64_t{100} * static_cast<unsigned>(second), second);
   }
   EXPECT_DOUBLE_EQ(meter_.ExamplesPerSecond(At(12)), 100);
   EXPECT_EQ(meter_.ExamplesPerSecond(At(14)), 0) << "nothing is heard";

@@ -144,6 +144,26 @@ class Contender {
   int trained_ = 0;
 };
 
+// Places pending processes of all jobs, in any order, as long as there is room.
+void PlaceSome(std::vector<Contender>& jobs, std::size_t room, Rng& rng, TimePoint now) {
+  for (const Contender& job : jobs) {
+    room -= job.placed();
+  }
+  for (; room > 0; --room) {
+    std::vector<std::pair<Contender*, StartProcess>> pending;
+    for (Contender& job : jobs) {
+      for (const StartProcess& process : job.Pending()) {
+        pending.emplace_back(&job, process);
+      }
+    }
+    if (pending.empty()) {
+      return;
+    }
+    const auto& [job, process] = pending[rng.Below(pending.size())];
+    job->Place(process, now);
+  }
+}
+
 TEST(ContendingJobsTest, EachSucceedsInTheEnd) {
   constexpr std::size_t kRoom = 8;  // each needs six
   int contended = 0;
@@ -156,23 +176,7 @@ TEST(ContendingJobsTest, EachSucceedsInTheEnd) {
     }
     int passed = 0;
     for (; !std::ranges::all_of(jobs, &Contender::done) && passed < 3600; ++passed) {
-      std::size_t room = kRoom;
-      for (const Contender& job : jobs) {
-        room -= job.placed();
-      }
-      for (; room > 0; --room) {
-        std::vector<std::pair<Contender*, StartProcess>> pending;
-        for (Contender& job : jobs) {
-          for (const StartProcess& process : job.Pending()) {
-            pending.emplace_back(&job, process);
-          }
-        }
-        if (pending.empty()) {
-          break;
-        }
-        const auto& [job, process] = pending[rng.Below(pending.size())];
-        job->Place(process, now);
-      }
+      PlaceSome(jobs, kRoom, rng, now);
       now += seconds(1);
       for (Contender& job : jobs) {
         job.Step(now);

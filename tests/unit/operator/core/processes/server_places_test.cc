@@ -42,6 +42,22 @@ TEST(ServerPlacesTest, ZonesComeBeforeNodes) {
       << "the west would have three of four";
 }
 
+// Where the scheduler would put the server of this slot: with the fewest others.
+NodePlace LeastUsed(const std::vector<ServerPlace>& servers,
+                    std::uint32_t slot,
+                    const std::vector<NodePlace>& nodes,
+                    bool zones) {
+  const auto others = [&](const NodePlace& node) {
+    const auto shares = [&](auto part) {
+      return std::ranges::count_if(servers, [&](const ServerPlace& server) {
+        return server.slot != slot && server.at.*part == node.*part;
+      });
+    };
+    return std::pair(zones ? shares(&NodePlace::zone) : 0, shares(&NodePlace::node));
+  };
+  return *std::ranges::min_element(nodes, {}, others);
+}
+
 TEST(ServerPlacesTest, MovesToWhereThereIsLeastComeToAnEnd) {
   Rng rng(1);
   for (int round = 0; round < 500; ++round) {
@@ -58,15 +74,7 @@ TEST(ServerPlacesTest, MovesToWhereThereIsLeastComeToAnEnd) {
     int moves = 0;
     while (const auto slot = ServerToMove(servers, nodes)) {
       ASSERT_LT(++moves, 50) << "round " << round;
-      const auto others = [&](const NodePlace& node) {
-        const auto shares = [&](auto part) {
-          return std::ranges::count_if(servers, [&](const ServerPlace& server) {
-            return server.slot != *slot && server.at.*part == node.*part;
-          });
-        };
-        return std::pair(zones ? shares(&NodePlace::zone) : 0, shares(&NodePlace::node));
-      };
-      servers[*slot].at = *std::ranges::min_element(nodes, {}, others);
+      servers[*slot].at = LeastUsed(servers, *slot, nodes, zones);
     }
   }
 }

@@ -33,7 +33,7 @@ class CoschedulingGroupTest : public RefusedJobTest {
   }
 
   void Change(const Json& patch) {
-    ASSERT_TRUE(client_.Patch(kPodGroups, kGroupKey, PatchType::kMerge, patch).ok());
+    ASSERT_TRUE(client_.Patch(kPodGroups, group_key_, PatchType::kMerge, patch).ok());
   }
 
   /// As `kubectl scale` does.
@@ -44,11 +44,11 @@ class CoschedulingGroupTest : public RefusedJobTest {
   }
 
   [[nodiscard]] Json Group() const {
-    return client_.Get(kPodGroups, kGroupKey).value_or(Json::object());
+    return client_.Get(kPodGroups, group_key_).value_or(Json::object());
   }
   [[nodiscard]] std::int64_t MinMember() const { return IntAt(Group(), {"spec", "minMember"}); }
 
-  const ObjectKey kGroupKey{kJob.key.ns, "together"};
+  const ObjectKey group_key_{kJob.key.ns, "together"};
 };
 
 TEST_F(CoschedulingGroupTest, IsMadeAndMadeAnewWhereItIsDeleted) {
@@ -60,7 +60,7 @@ TEST_F(CoschedulingGroupTest, IsMadeAndMadeAnewWhereItIsDeleted) {
   EXPECT_EQ(OwnerOf(first).uid, view_->uid);
   RunAll();
   WorkForTenSeconds();
-  ASSERT_TRUE(client_.Delete(kPodGroups, kGroupKey).ok());
+  ASSERT_TRUE(client_.Delete(kPodGroups, group_key_).ok());
   EXPECT_LE(Work(), seconds(10)) << "nobody tells of it";
   WorkForTenSeconds();
   EXPECT_EQ(Group()["spec"], first["spec"]);
@@ -96,7 +96,7 @@ TEST_F(CoschedulingGroupTest, OfItsUserIsLeftAsItIs) {
   WorkForTenSeconds();
   EXPECT_EQ(MinMember(), 3);
   EXPECT_EQ(WriteFailure(), "");
-  ASSERT_TRUE(client_.Delete(kPodGroups, kGroupKey).ok());
+  ASSERT_TRUE(client_.Delete(kPodGroups, group_key_).ok());
   WorkForTenSeconds();
   EXPECT_EQ(MinMember(), 5) << "without one no pod would be placed";
 }

@@ -19,7 +19,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr std::uint64_t kExamples = 100;
-constexpr std::uint64_t kBlock = 3 * kDigitSide * kDigitSide;  // three images
+constexpr std::uint64_t kBlock = std::uint64_t{3} * kDigitSide * kDigitSide;  // three images
 
 std::string Idx(const std::vector<std::uint8_t>& dimensions,
                 const std::vector<std::uint8_t>& elements) {

@@ -30,27 +30,27 @@ void Count() {
 extern "C" {
 
 int pthread_mutex_lock(pthread_mutex_t* mutex) {
-  static auto* const next = Next<int(pthread_mutex_t*)>("pthread_mutex_lock");
+  static auto* const kNext = Next<int(pthread_mutex_t*)>("pthread_mutex_lock");
   Count();
-  return next(mutex);
+  return kNext(mutex);
 }
 
 int pthread_mutex_trylock(pthread_mutex_t* mutex) {
-  static auto* const next = Next<int(pthread_mutex_t*)>("pthread_mutex_trylock");
+  static auto* const kNext = Next<int(pthread_mutex_t*)>("pthread_mutex_trylock");
   Count();
-  return next(mutex);
+  return kNext(mutex);
 }
 
 int pthread_rwlock_rdlock(pthread_rwlock_t* lock) {
-  static auto* const next = Next<int(pthread_rwlock_t*)>("pthread_rwlock_rdlock");
+  static auto* const kNext = Next<int(pthread_rwlock_t*)>("pthread_rwlock_rdlock");
   Count();
-  return next(lock);
+  return kNext(lock);
 }
 
 int pthread_rwlock_wrlock(pthread_rwlock_t* lock) {
-  static auto* const next = Next<int(pthread_rwlock_t*)>("pthread_rwlock_wrlock");
+  static auto* const kNext = Next<int(pthread_rwlock_t*)>("pthread_rwlock_wrlock");
   Count();
-  return next(lock);
+  return kNext(lock);
 }
 
 }  // extern "C"
