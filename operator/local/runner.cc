@@ -167,7 +167,7 @@ absl::Status Runner::Open() {
   }
   ADAMANT_ASSIGN_OR_RETURN(lock_, RunLock::Acquire(paths_, RunLock::Use::kControl));
   RemoveLeftovers(paths_);
-  ADAMANT_RETURN_IF_ERROR(storage::CheckIsFolder(paths_.data()));
+  ADAMANT_RETURN_IF_ERROR(CheckDataFolder(paths_));
   ADAMANT_ASSIGN_OR_RETURN(store_,
                            StateCopies::Open({paths_.controller(), paths_.controller_copy()}));
   const std::uint64_t writer = RandomId();

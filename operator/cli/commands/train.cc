@@ -141,7 +141,7 @@ int CheckResumable(const local::RunPaths& paths) {
     return kBadInput;
   }
   if (const absl::Status files = local::CheckRunFiles(paths); !files.ok()) {
-    PrintError(std::string(files.message()) + "; move it away, and the run goes on");
+    PrintError(std::string(files.message()));
     return kCannotRun;
   }
   if (const absl::Status free = local::RunLock::CheckFree(paths); !free.ok()) {

@@ -238,6 +238,7 @@ absl::StatusOr<ModelFile> ReadStores(const v1::TrainingJob& job,
     return absl::PermissionDeniedError(std::string(lock.status().message()) + kCopyIt);
   }
   ADAMANT_RETURN_IF_ERROR(lock.status());
+  ADAMANT_RETURN_IF_ERROR(CheckDataFolder(paths));
   ADAMANT_ASSIGN_OR_RETURN(const std::vector<Manifest> manifests, ManifestsOf(paths, checkpoint));
   ADAMANT_ASSIGN_OR_RETURN(const Model model, ModelOf(job));
   Stores stores(paths);

@@ -71,6 +71,14 @@ absl::Status CheckAllIsWritable(const std::filesystem::path& folder) {
   return absl::OkStatus();
 }
 
+absl::Status WithAdvice(const absl::Status& status, std::string_view advice) {
+  return status.ok() ? status
+                     : absl::Status(status.code(),
+                                    std::string(status.message()) + "; " + std::string(advice));
+}
+
+constexpr std::string_view kMoveAway = "move it away, and the run goes on";
+
 // A controller locks both bytes of the lock file, a reader the second: readers exclude controllers
 // and each other, and the first byte tells whether there is a controller.
 constexpr off_t kControlByte = 0;
@@ -97,7 +105,10 @@ absl::Status InUse(const RunPaths& paths) {
 absl::StatusOr<RunLock> RunLock::Acquire(const RunPaths& paths, Use use) {
   const int descriptor = open(paths.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor < 0) {
-    return SystemError(errno, "cannot open", paths.lock());
+    const int error = errno;
+    ADAMANT_RETURN_IF_ERROR(
+        WithAdvice(storage::CheckIsFile(paths.lock()), "move it away: it is made anew"));
+    return SystemError(error, "cannot open", paths.lock());
   }
   struct flock range = use == Use::kControl ? Range(kControlByte, 2) : Range(kReadByte, 1);
   if (fcntl(descriptor, F_OFD_SETLK, &range) != 0) {
@@ -115,8 +126,8 @@ absl::StatusOr<bool> RunLock::IsControlled(const RunPaths& paths) {
   const int descriptor =
       open(paths.lock().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // anybody may look
   if (descriptor < 0) {
-    return errno == ENOENT ? absl::StatusOr<bool>(false)
-                           : SystemError(errno, "cannot open", paths.lock());
+    const bool nobody = errno == ENOENT || errno == ELOOP;  // a link to itself holds no lock
+    return nobody ? absl::StatusOr<bool>(false) : SystemError(errno, "cannot open", paths.lock());
   }
   struct flock range = Range(kControlByte, 1);
   const int result = fcntl(descriptor, F_OFD_GETLK, &range);
@@ -227,19 +238,26 @@ absl::Status CheckHoldsRun(const RunPaths& paths) {
 absl::Status CheckRunFiles(const RunPaths& paths) {
   for (const std::filesystem::path& file :
        {paths.lock(), paths.started(), paths.events(), paths.metrics(), paths.endpoint()}) {
-    ADAMANT_RETURN_IF_ERROR(storage::CheckIsFile(file));
+    ADAMANT_RETURN_IF_ERROR(WithAdvice(storage::CheckIsFile(file), kMoveAway));
   }
-  ADAMANT_RETURN_IF_ERROR(CheckModelFiles(paths));
+  ADAMANT_RETURN_IF_ERROR(WithAdvice(CheckModelFiles(paths), kMoveAway));
   for (const std::filesystem::path& folder : {paths.logs(), paths.checkpoints()}) {
-    ADAMANT_RETURN_IF_ERROR(storage::CheckIsFolder(folder));
+    ADAMANT_RETURN_IF_ERROR(WithAdvice(storage::CheckIsFolder(folder), kMoveAway));
   }
+  ADAMANT_RETURN_IF_ERROR(CheckDataFolder(paths));
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(paths.logs(), error)) {
     if (entry.path().extension() == ".log") {  // others are not ours
-      ADAMANT_RETURN_IF_ERROR(storage::CheckIsFile(entry.path()));
+      ADAMANT_RETURN_IF_ERROR(WithAdvice(storage::CheckIsFile(entry.path()), kMoveAway));
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckDataFolder(const RunPaths& paths) {
+  return WithAdvice(storage::CheckIsFolder(paths.data()),
+                    "move it away and put the run's own data folder back: what was trained is in "
+                    "it");
 }
 
 absl::Status CheckModelFiles(const RunPaths& paths) {

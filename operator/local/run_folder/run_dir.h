@@ -49,7 +49,8 @@ class RunLock {
     kRead,     ///< reads the stores of a run that does not run
   };
 
-  /// Errors: Aborted when another process holds it, for whatever use; those of the file system.
+  /// Errors: Aborted when another process holds it, for whatever use; DataLoss where it is no file
+  /// and cannot be opened; those of the file system.
   static absl::StatusOr<RunLock> Acquire(const RunPaths& paths, Use use);
 
   /// Returns whether a controller has the run. Takes no lock itself, so it disturbs nobody.
@@ -92,8 +93,12 @@ bool CanBeResumed(const RunPaths& paths);
 absl::Status CheckHoldsRun(const RunPaths& paths);
 
 /// Checks that those files of a run that are there, and its logs, are files (storage::CheckIsFile):
-/// a program that opens a FIFO waits for ever. Error: DataLoss, naming the first that is none.
+/// a program that opens a FIFO waits for ever. Error: DataLoss, naming the first that is none and
+/// saying what to do.
 absl::Status CheckRunFiles(const RunPaths& paths);
+
+/// The same of the folder of its processes' data.
+absl::Status CheckDataFolder(const RunPaths& paths);
 
 /// The same of the files of the run's model.
 absl::Status CheckModelFiles(const RunPaths& paths);

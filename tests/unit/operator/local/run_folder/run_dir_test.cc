@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <string>
 #include <thread>
@@ -19,7 +20,9 @@
 namespace adamant::local {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 class RunDirTest : public testing::Test {
  protected:
@@ -183,6 +186,47 @@ TEST_F(RunDirTest, WhoLooksIsNotHeldUpByAFifoInPlaceOfTheLock) {
   ASSERT_EQ(mkfifo(paths_.lock().c_str(), 0600), 0);
   EXPECT_FALSE(RunLock::IsControlled(paths_).value_or(false));
   EXPECT_THAT(std::string(CheckRunFiles(paths_).message()), HasSubstr(paths_.lock().string()));
+}
+
+TEST_F(RunDirTest, ALockThatIsNoFileIsToBeMovedAway) {
+  ASSERT_TRUE(CreateRunDir(paths_, "job").ok());
+  const auto check = [this](const std::string& what) {
+    for (const RunLock::Use use : {RunLock::Use::kControl, RunLock::Use::kRead}) {
+      EXPECT_THAT(
+          std::string(RunLock::Acquire(paths_, use).status().message()),
+          AllOf(StartsWith(paths_.lock().string() + ": is " + what), HasSubstr("move it away")));
+    }
+    EXPECT_THAT(std::string(CheckRunFiles(paths_).message()), HasSubstr("move it away"));
+    const auto controlled = RunLock::IsControlled(paths_);
+    EXPECT_TRUE(controlled.ok()) << controlled.status();
+    EXPECT_FALSE(controlled.value_or(true));
+    std::filesystem::remove(paths_.lock());
+  };
+  std::filesystem::create_directory(paths_.lock());
+  check("a folder");
+  std::filesystem::create_symlink("lock", paths_.lock());
+  check("a link that leads to itself");
+  EXPECT_TRUE(RunLock::Acquire(paths_, RunLock::Use::kControl).ok());
+}
+
+TEST_F(RunDirTest, WhatIsInPlaceOfTheDataFolderIsNamedWithWhatToDo) {
+  ASSERT_TRUE(CreateRunDir(paths_, "job").ok());
+  const auto check = [this](const std::string& what) {
+    for (const absl::Status& status : {CheckRunFiles(paths_), CheckDataFolder(paths_)}) {
+      EXPECT_THAT(std::string(status.message()),
+                  AllOf(StartsWith(paths_.data().string() + ": is " + what),
+                        HasSubstr("move it away and put the run's own data folder back")));
+    }
+    std::filesystem::remove(paths_.data());
+  };
+  std::filesystem::remove(paths_.data());
+  ASSERT_EQ(mkfifo(paths_.data().c_str(), 0600), 0);
+  check("a FIFO");
+  std::ofstream(paths_.data()) << "text";
+  check("a file");
+  std::filesystem::create_symlink("data", paths_.data());
+  check("a link that leads to itself");
+  EXPECT_TRUE(CheckRunFiles(paths_).ok());  // who opens it says that it is missing
 }
 
 TEST_F(RunDirTest, AFolderThatIsNotInItsPlaceIsNoticed) {
