@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <optional>
 #include <string>
@@ -113,10 +114,12 @@ class ParameterServerService final : public service::Service {
   absl::Status Start(const v1::Welcome& welcome) override {
     ADAMANT_ASSIGN_OR_RETURN(ParameterServerOptions options,
                              OptionsOf(welcome, context_.flags.slot));
-    const auto open = [&] { return OpenShardFolder(context_.flags.data_dir / "shards"); };
+    const std::filesystem::path folder = context_.flags.data_dir / "shards";
+    const auto open = [&] { return OpenShardFolder(folder); };
     ADAMANT_ASSIGN_OR_RETURN(shards_,
                              OpenWithRoom(open, context_.controller, std::chrono::seconds(1)));
     options.damage = shards_.damage;
+    options.folder = folder.string();
     beacon_ = options.times.beacon;
     const Clock::Duration tick = TickOf(options.times);
     peers_.emplace(

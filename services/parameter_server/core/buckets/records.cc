@@ -56,9 +56,9 @@ absl::StatusOr<Record> Decode(std::uint64_t job_uid,
     return absl::DataLossError(name + " fails its checksum");
   }
   if (header.job_uid != job_uid) {
-    return absl::FailedPreconditionError(name + " belongs to job " +
-                                         std::to_string(header.job_uid) + ", not to " +
-                                         std::to_string(job_uid));
+    return absl::FailedPreconditionError(
+        name + " belongs to job " + std::to_string(header.job_uid) + ", not to " +
+        std::to_string(job_uid) + ": give every job its own data folder");
   }
   return Record{header.version, std::string(stored.substr(sizeof(header)))};
 }

@@ -30,6 +30,7 @@ struct ParameterServerOptions {
   FlushLimits flush = {};
   ScrubLimits scrub = {};
   std::string damage = {};  ///< why the store is an empty one in place of another; "": it is not
+  std::string folder = {};  ///< of the store, for messages
 };
 
 }  // namespace adamant::parameter_server

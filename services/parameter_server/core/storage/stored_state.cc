@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,7 @@ absl::Status StoredState::Read(const ParallelFor& parallel_for) {
       return contents[i].status();
     }
     found.buckets.push_back(Describe(marked[i], contents[i]));
+    NameFolder(found.buckets.back().detail);
     if (contents[i].ok()) {
       kept.emplace(marked[i], *std::move(contents[i]));
     }
@@ -65,6 +67,14 @@ absl::Status StoredState::Read(const ParallelFor& parallel_for) {
   kept_ = std::move(kept);
   kept_until_ = clock_.Now() + kKeep;
   return absl::OkStatus();
+}
+
+// A record does not know where it lies; what tells of a file names it already.
+void StoredState::NameFolder(std::string& detail) const {
+  if (!detail.empty() && !opener_.folder.empty() &&
+      detail.find(opener_.folder) == std::string::npos) {
+    detail = opener_.folder + ": " + detail;
+  }
 }
 
 StoredBuckets StoredState::Get() const {

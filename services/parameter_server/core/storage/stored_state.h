@@ -26,6 +26,7 @@ class StoredState {
   struct Opener {
     ServerId self = {};
     std::string damage = {};  ///< why the store is an empty one in place of another; "": it is not
+    std::string folder = {};  ///< of the store, for messages
   };
 
   /// All must outlive this. `queue` hears of a full disk.
@@ -55,6 +56,8 @@ class StoredState {
   void DropOld();
 
  private:
+  void NameFolder(std::string& detail) const;
+
   // Constant after construction.
   const Opener opener_;
   const BucketStore& buckets_;

@@ -131,6 +131,19 @@ TEST_F(ParameterServerTest, ACorruptShardIsLost) {
   EXPECT_THAT(rig_->stored(0).buckets[bucket].detail, HasSubstr("checksum"));
 }
 
+TEST_F(ParameterServerTest, WhatIsOfAnotherJobIsToldWithItsFolder) {
+  Create(Random());
+  ParameterServerOptions another = Random();
+  ++another.job_uid;
+  another.folder = "/run/data/parameter-server-0/shards";
+  rig_->Kill(0);
+  rig_->Start(0, another);
+  const BucketId bucket = server().layout().shards()[0].bucket;
+  EXPECT_EQ(rig_->stored(0).buckets[bucket].detail,
+            another.folder +
+                ": stored shard 0 belongs to job 7, not to 8: give every job its own data folder");
+}
+
 TEST_F(ParameterServerTest, AStoreInPlaceOfADamagedOneSaysSoOfEveryBucket) {
   ParameterServerOptions options = Random();
   options.damage = "records/000004.log: is damaged";
