@@ -3,6 +3,7 @@
 #include <re2/re2.h>
 
 #include <array>
+#include <map>
 
 #include "proto/adamant/v1/schema.pb.h"
 #include "services/common/base/check.h"
@@ -72,6 +73,26 @@ constexpr TextShape kAnnotationKey = {
     kLabelKey.longest,
     kLabelKey.meaning};
 
+// By its text. Kept, as to compile one takes a hundred times as long as to match, and a manifest
+// may have many thousands of labels.
+const RE2& Compiled(std::string_view pattern) {
+  static const auto& patterns = *[] {
+    auto* const all = new std::map<std::string_view, RE2>;
+    const auto add = [all](const TextShape& shape) {
+      all->try_emplace(shape.pattern, re2::StringPiece(shape.pattern.data(), shape.pattern.size()));
+    };
+    for (const Row& row : kRows) {
+      add(row.shape);
+    }
+    add(kLabelKey);
+    add(kAnnotationKey);
+    return all;
+  }();
+  const auto found = patterns.find(pattern);
+  ADAMANT_CHECK(found != patterns.end(), "the pattern is that of a format");
+  return found->second;
+}
+
 }  // namespace
 
 const TextShape& ShapeOf(v1::TextFormat format) {
@@ -92,8 +113,7 @@ bool Matches(const TextShape& shape, std::string_view text) {
     return false;
   }
   return shape.pattern.empty() ||
-         RE2::FullMatch(re2::StringPiece(text.data(), text.size()),
-                        RE2(re2::StringPiece(shape.pattern.data(), shape.pattern.size())));
+         RE2::FullMatch(re2::StringPiece(text.data(), text.size()), Compiled(shape.pattern));
 }
 
 }  // namespace adamant::job

@@ -23,7 +23,7 @@ const TextShape& ShapeOf(v1::TextFormat format);
 /// annotations, as Kubernetes has them.
 const TextShape& KeyShapeOf(v1::TextFormat values);
 
-/// Returns whether `text` has the shape.
+/// Returns whether `text` has the shape, which is one of the above. Any thread.
 bool Matches(const TextShape& shape, std::string_view text);
 
 }  // namespace adamant::job
