@@ -56,10 +56,14 @@ std::string AboutStart(const Hindrances& hindrances) {
              : "";
 }
 
+std::string AboutAsynchrony(const Hindrances& hindrances) {
+  return hindrances.uncorrected
+             ? "spec.optimiser.asynchrony: Auto (it is Off, with several workers), "
+             : "";
+}
+
 std::string AboutSwings(const Hindrances& hindrances) {
-  return std::string(hindrances.uncorrected
-                         ? "spec.optimiser.asynchrony: Auto (it is Off, with several workers), "
-                         : "") +
+  return AboutAsynchrony(hindrances) +
          (hindrances.momentum > kHighMomentum
               ? "a lower spec.optimiser.momentum than " + NumberText(hindrances.momentum) + ", "
               : "");
@@ -67,7 +71,8 @@ std::string AboutSwings(const Hindrances& hindrances) {
 
 std::string TryText(RateAdvice rate, const Hindrances& hindrances) {
   return "; try " + AboutDecay(hindrances) + AboutStart(hindrances) +
-         (rate == RateAdvice::kHigher ? "" : AboutSwings(hindrances)) + AboutRate(rate);
+         (rate == RateAdvice::kHigher ? AboutAsynchrony(hindrances) : AboutSwings(hindrances)) +
+         AboutRate(rate);
 }
 
 std::string TryToLearnText(RateAdvice rate, const Hindrances& hindrances) {
@@ -79,7 +84,7 @@ std::string TryToLearnText(RateAdvice rate, const Hindrances& hindrances) {
                                    "raise it, or leave it out"
          : IsTooShort(hindrances.length)
              ? "; " + ShortText(hindrances.length) + ": try " + AboutDecay(hindrances) +
-                   TryLongerText(hindrances.length) +
+                   AboutAsynchrony(hindrances) + TryLongerText(hindrances.length) +
                    (rate == RateAdvice::kHigher ? ", or else a higher spec.optimiser.rate" : "") +
                    AboutFrozen(hindrances)
              : TryText(rate, hindrances) + AboutFrozen(hindrances);

@@ -27,7 +27,11 @@ enum class RateAdvice {
 /// "spec.distribution.warmStart left out (…), "; "" where nothing of the manifest does.
 [[nodiscard]] std::string AboutStart(const Hindrances& hindrances);
 
-/// Returns the remedy for what beside the rate makes training swing: "a lower
+/// Returns the remedy for several workers whose numbers are taken as they are: "" where they are
+/// not. They may have diverged at once, whatever the loss did.
+[[nodiscard]] std::string AboutAsynchrony(const Hindrances& hindrances);
+
+/// Returns that and the remedy for what else beside the rate makes training swing: "a lower
 /// spec.optimiser.momentum than 0.99, "; "" where there is nothing unusual.
 [[nodiscard]] std::string AboutSwings(const Hindrances& hindrances);
 

@@ -16,8 +16,8 @@ bool IsLowered(const JobState& state) { return state.recovery.rate_factor < 1; }
 // After very few batches more of them help first.
 std::string WhatToTry(const Hindrances& hindrances) {
   return IsTooShort(hindrances.length)
-             ? "; " + ShortText(hindrances.length) + ": try " + TryLongerText(hindrances.length) +
-                   ", or a lower spec.optimiser.rate"
+             ? "; " + ShortText(hindrances.length) + ": try " + AboutAsynchrony(hindrances) +
+                   TryLongerText(hindrances.length) + ", or a lower spec.optimiser.rate"
              : TryText(RateAdvice::kLower, hindrances);
 }
 

@@ -109,6 +109,9 @@ TEST(ChanceTest, WhatElseTheManifestHasIsNamed) {
                         "then a higher spec.optimiser.rate"));
   EXPECT_THAT(advice({.weight_decay = 0.001}), Not(HasSubstr("decay")));
   EXPECT_THAT(advice({.momentum = 0.99}), Not(HasSubstr("momentum"))) << "it moves too little";
+  EXPECT_THAT(advice({.uncorrected = true}),
+              HasSubstr("has hardly moved; try spec.optimiser.asynchrony: Auto (it is Off, with "
+                        "several workers), a higher spec.optimiser.rate"));
   EXPECT_THAT(
       advice({.frozen = {"conv1", "fc1"}}),
       HasSubstr(", or to train conv1, fc1, which spec.optimiser.layers freezes with rate 0; "

@@ -55,6 +55,10 @@ TEST_F(HighRateTest, AfterVeryFewBatchesMoreOfThemAreNamedFirst) {
               HasSubstr("; the job has only 57 batches in all for 3 training threads: try more "
                         "epochs (spec.runPolicy.epochs), smaller batches (spec.data.batchSize), "
                         "fewer workers, or a lower spec.optimiser.rate"));
+  settings_.hindrances.uncorrected = true;
+  EXPECT_THAT(ReservationsOf(settings_, state_),
+              HasSubstr(" training threads: try spec.optimiser.asynchrony: Auto (it is Off, with "
+                        "several workers), more epochs"));
 }
 
 TEST_F(HighRateTest, WithoutASignTheDataMayBeWhy) {

@@ -68,6 +68,9 @@ TEST(JobLengthTest, WhereLittleWasLearnedInAShortJobItIsToldToTrainMore) {
           "warm-up (spec.optimiser.schedule.warmUp)"));
   EXPECT_THAT(advice({.weight_decay = 0.5, .length = whole_epochs}),
               HasSubstr("try first a lower weight decay than 0.5"));
+  EXPECT_THAT(advice({.uncorrected = true, .length = whole_epochs}),
+              HasSubstr("try spec.optimiser.asynchrony: Auto (it is Off, with several workers), "
+                        "more epochs"));
   EXPECT_THAT(advice({.length = {.batches = 1'000}}), Not(HasSubstr("batches")));
   row.training_loss = 2.3;
   EXPECT_THAT(advice({.length = {.batches = 1, .batch_size = 1, .threads = 4}}),
