@@ -70,6 +70,9 @@ class TrainTest(adamant.TestCase):
         self.assertEqual(code, 1, output)
         self.assertIn("epoch 1: top-1 ", output)
         self.assertIn("try a lower spec.optimiser.rate", output)
+        anew = f"once the cause is put right, begin anew with: adamant train {run.folder}/job.yaml --run-dir NEW_FOLDER\n"
+        for said in (output, adamant.adamant("status", run.folder).stdout):
+            self.assertTrue(said.endswith(anew), said)
         self.assertNotIn("--resume", output)
         self.assertGreater((run.folder / "model.onnx").stat().st_size, 0)
         warning = "warning: the job failed, and its newest model may be of no use: training did not learn: "

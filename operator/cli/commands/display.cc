@@ -153,9 +153,7 @@ class PlainDisplay : public Display {
       std::fprintf(stderr, "%s\n", crowd_.c_str());
     }
     std::fprintf(stderr, "logs: %s\n", paths.logs().c_str());
-    if (const std::string next = WhatNext(report, ending.run_dir); !next.empty()) {
-      std::fprintf(stderr, "%s\n", next.c_str());
-    }
+    std::fprintf(stderr, "%s\n", WhatNext(report, ending.run_dir).c_str());
   }
 
  protected:
@@ -435,9 +433,9 @@ bool MayDoBetter(EndKind end) {
 }
 
 std::string WhatNext(const JobReport& report, const std::string& run_dir) {
-  return MayDoBetter(report.end)               ? HowToGoOn(report, run_dir)
-         : report.end != EndKind::kDidNotLearn ? HowToBeginAnew(run_dir)
-                                               : "";
+  const std::string first =  // the message says what
+      report.end == EndKind::kDidNotLearn ? "once the cause is put right, " : "";
+  return MayDoBetter(report.end) ? HowToGoOn(report, run_dir) : first + HowToBeginAnew(run_dir);
 }
 
 std::string HowToBeginAnew(const std::string& run_dir) {

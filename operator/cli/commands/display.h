@@ -70,8 +70,7 @@ bool IsPoor(controller::EndKind end);
 /// nothing fails again, and of one that has lost all nothing goes on.
 bool MayDoBetter(controller::EndKind end);
 
-/// Tells how a run that has ended so goes on, or begins anew where that alone helps; "" where a
-/// message says all there is to do.
+/// Tells how a run that has ended so goes on, or begins anew where that alone helps.
 std::string WhatNext(const controller::JobReport& report, const std::string& run_dir);
 
 /// The command that trains what the run was to train in another folder.

@@ -117,7 +117,7 @@ TEST(WhatNextTest, WhatIsLostIsTrainedAnewByACommand) {
   report.end = EndKind::kAllLost;
   EXPECT_EQ(WhatNext(report, "runs/a"), anew);
   report.end = EndKind::kDidNotLearn;
-  EXPECT_EQ(WhatNext(report, "runs/a"), "");
+  EXPECT_EQ(WhatNext(report, "runs/a"), "once the cause is put right, " + anew);
   report.end = EndKind::kLostLearned;
   EXPECT_EQ(WhatNext(report, "runs/a"), anew);
   report.end = EndKind::kOther;
