@@ -71,6 +71,7 @@ class ResumeTest(adamant.TestCase):
         self.assertGreater(stopped["checkpoint"], status["checkpoint"])
         exported = adamant.adamant("export", run.folder, "--format", "onnx", "--out", self.folder / "model.onnx")
         self.assertEqual(exported.returncode, 0, exported.stderr)
+        self.assertIn(f"model: checkpoint {stopped['checkpoint']}, epoch 1: the newest that can be read\n", exported.stderr)
         code, output = run.resume().wait()
         self.assertEqual(code, 0, output)
         self.assertNotIn("made anew", output)

@@ -80,6 +80,7 @@ class TrainTest(adamant.TestCase):
         for result in (exported, adamant.adamant("eval", run.folder)):
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertTrue(result.stderr.startswith(warning), result.stderr)
+        self.assertTrue(exported.stderr.endswith("model: epoch 1\n"), exported.stderr)
         manifest = run.folder / "job.yaml"
         manifest.write_text(manifest.read_text().replace("rate: 50", "rate: 0.01"))
         again = adamant.adamant("train", "--resume", run.folder, "--accept-changes")

@@ -20,9 +20,11 @@
 #include "operator/local/model/model_file.h"
 #include "operator/local/run_folder/run_dir.h"
 #include "operator/local/state/resumption.h"
+#include "operator/local/state/run_status.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/base/system/files.h"
+#include "services/common/export/safetensors.h"
 #include "services/common/job/job.h"
 
 namespace adamant::cli {
@@ -55,7 +57,23 @@ absl::StatusOr<local::ModelFile> ReadRunModel(const v1::TrainingJob& job,
   return local::ReadModel(paths.safetensors(), graph);
 }
 
-absl::Status ExportRun(const v1::TrainingJob& job, const ExportFlags& flags) {
+std::string EpochOf(const exports::Metadata& metadata) {
+  const auto epoch = metadata.find("epoch");
+  return epoch == metadata.end() ? "" : "epoch " + epoch->second;
+}
+
+// Which model it is, where it is not the one that a run has written as it succeeded; else "".
+std::string WhichModel(const exports::Metadata& metadata, const ExportFlags& flags) {
+  if (const auto checkpoint = metadata.find("checkpoint"); checkpoint != metadata.end()) {
+    return "checkpoint " + checkpoint->second + ", " + EpochOf(metadata) +
+           (flags.checkpoint == 0 ? ": the newest that can be read" : "");
+  }
+  const absl::StatusOr<local::RunStatus> run = local::ReadRunStatus(flags.run_dir);
+  return run.ok() && run->report.phase != controller::Phase::kSucceeded ? EpochOf(metadata) : "";
+}
+
+// Returns WhichModel.
+absl::StatusOr<std::string> ExportRun(const v1::TrainingJob& job, const ExportFlags& flags) {
   ADAMANT_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(job::NetOf(job)));
   ADAMANT_ASSIGN_OR_RETURN(const local::ModelFile model, ReadRunModel(job, flags, graph));
   ADAMANT_RETURN_IF_ERROR(local::WriteModel(
@@ -69,7 +87,7 @@ absl::Status ExportRun(const v1::TrainingJob& job, const ExportFlags& flags) {
         model.weights.size(),
         bad == 1 ? "is" : "are");
   }
-  return absl::OkStatus();
+  return WhichModel(model.metadata, flags);
 }
 
 // Of what manifest the run's models are: its job.yaml may be another one by now.
@@ -101,8 +119,8 @@ int Export(const ExportFlags& flags) {
     PrintProblems(manifest.problems);
     return kBadInput;
   }
-  const absl::Status status = ExportRun(*TrainedJob(paths, std::move(manifest.job)), flags);
-  if (!status.ok()) {
+  const auto which = ExportRun(*TrainedJob(paths, std::move(manifest.job)), flags);
+  if (const absl::Status& status = which.status(); !status.ok()) {
     PrintError(std::string(status.message()));
     const bool bad_input =
         absl::IsDataLoss(status) || absl::IsInvalidArgument(status) || absl::IsNotFound(status);
@@ -110,6 +128,9 @@ int Export(const ExportFlags& flags) {
   }
   if (const std::string warning = ModelWarning(flags.run_dir); !warning.empty()) {
     PrintWarnings({warning});
+  }
+  if (!which->empty()) {
+    std::fprintf(stderr, "model: %s\n", which->c_str());
   }
   std::fprintf(SummaryStream(flags.out), "%s\n", flags.out.c_str());
   return kOk;
