@@ -80,7 +80,7 @@ class TerminalTest(adamant.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         # What its controller says, which may be some tenths of a second old: epochs are shorter.
         self.assertRegex(result.stdout, r"^tiny: (Starting|Running|Evaluating)\n")
-        self.assertIn("worker-0             Running    start 1  http://", result.stdout)
+        self.assertIn("worker-0             Running    incarnation 1  http://", result.stdout)
         run.kill_all()
         result = status()
         self.assertEqual(result.returncode, 0, result.stderr)

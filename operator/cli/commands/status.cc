@@ -22,7 +22,7 @@ namespace {
 constexpr char kExamples[] = R"(Examples:
   adamant status runs/first
   adamant status runs/first --buckets
-      With a table of the buckets. 1.2 is the second start of parameter-server-1;
+      With a table of the buckets. 1.2 is incarnation 2 of parameter-server-1;
       +1.2 is about to become a member.
   adamant status runs/first --output json
 

@@ -65,9 +65,13 @@ std::string FailoverText(const v1::FailoverStatus& failover) {
          "; " + count;
 }
 
+std::string RestoredText(std::uint64_t restores) {
+  return Counted(restores, "bucket") + " from disk so far" +
+         (restores == 1 ? "" : ", each counted every time");
+}
+
 /// What came back from disk, and what was lost with all members of a bucket; "" if there was none.
 std::string RollbackText(const v1::JobStatus& status) {
-  constexpr char kCameBack[] = " a bucket came back from disk so far";
   const std::uint64_t updates = status.bucket_summary().rolled_back();
   const std::uint64_t buckets = status.bucket_summary().rolled_back_buckets();
   const std::uint64_t restores = status.last_failover().restores();
@@ -77,11 +81,10 @@ std::string RollbackText(const v1::JobStatus& status) {
                                      Counted(status.updates_lost(), "update") +
                                      ", which no worker could send again\n";
   if (updates == 0) {
-    return (restores == 0 ? "" : "restored     " + Counted(restores, "time") + kCameBack + "\n") +
-           lost;
+    return (restores == 0 ? "" : "restored     " + RestoredText(restores) + "\n") + lost;
   }
-  return "rolled back  " + Counted(updates, "update") + " in " + Counted(buckets, "bucket") + "; " +
-         Counted(restores, "time") + kCameBack + "\n" + lost;
+  return "rolled back  " + Counted(updates, "update") + " in " + Counted(buckets, "bucket") +
+         (restores == 0 ? "" : "; restored " + RestoredText(restores)) + "\n" + lost;
 }
 
 /// Which attempt it is, why, and what it cost; "" in the first as long as training goes well.
@@ -112,7 +115,7 @@ std::string NameOf(const v1::MemberStatus& member) {
 }
 
 std::string MemberLine(const v1::MemberStatus& member) {
-  std::string line = Text("  %-20s %-10s start %llu",
+  std::string line = Text("  %-20s %-10s incarnation %llu",
                           NameOf(member).c_str(),
                           member.state().c_str(),
                           Wide(member.incarnation()));

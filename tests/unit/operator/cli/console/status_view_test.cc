@@ -7,6 +7,7 @@
 #include <string>
 
 #include "proto/adamant/v1/control.pb.h"
+#include "services/common/base/ids.h"
 
 namespace adamant::cli {
 namespace {
@@ -85,9 +86,9 @@ TEST(StatusTextTest, AJobWithoutReplicationShowsProgressAndMembers) {
             "digits: Running\n"
             "epoch 2 of 5, top-1 97.12%, 1 restart\n"
             "12800 of 60000 examples, loss 0.1235, 3120 examples/s\n"
-            "  parameter-server-1   Running    start 2  http://127.0.0.1:4242/metrics  "
+            "  parameter-server-1   Running    incarnation 2  http://127.0.0.1:4242/metrics  "
             "primary of 22 buckets, copies of 64, oldest unflushed 420ms\n"
-            "  worker-0             Starting   start 1\n");
+            "  worker-0             Starting   incarnation 1\n");
 }
 
 TEST(StatusTextTest, WhatIsNotKnownIsLeftOut) {
@@ -140,11 +141,10 @@ TEST(StatusTextTest, WhatWasRolledBackIsToldAlsoAfterTheEnd) {
   status.mutable_bucket_summary()->set_rolled_back_buckets(2);
   status.mutable_last_failover()->set_restores(2);
   for (const bool live : {true, false}) {
-    EXPECT_THAT(
-        StatusText(status, live),
-        HasSubstr(
-            "rolled back  18 updates in 2 buckets; 2 times a bucket came back from disk so far\n"
-            "lost         none that a worker knows of\n"));
+    EXPECT_THAT(StatusText(status, live),
+                HasSubstr("rolled back  18 updates in 2 buckets; restored 2 buckets from disk so "
+                          "far, each counted every time\n"
+                          "lost         none that a worker knows of\n"));
   }
   EXPECT_THAT(StatusText(status, /*live=*/true), Not(HasSubstr("failover ")));
 }
@@ -154,15 +154,14 @@ TEST(StatusTextTest, WhatNoWorkerCouldSendAgainIsToldBesideWhatWasRolledBack) {
   status.mutable_last_failover()->set_restores(2);
   status.set_updates_lost(980);
   EXPECT_THAT(StatusText(status, /*live=*/false),
-              HasSubstr("restored     2 times a bucket came back from disk so far\n"
+              HasSubstr("restored     2 buckets from disk so far, each counted every time\n"
                         "lost         at least 980 updates, which no worker could send again\n"));
   status.mutable_bucket_summary()->set_rolled_back(18);
   status.mutable_bucket_summary()->set_rolled_back_buckets(2);
-  EXPECT_THAT(
-      StatusText(status, /*live=*/false),
-      HasSubstr(
-          "rolled back  18 updates in 2 buckets; 2 times a bucket came back from disk so far\n"
-          "lost         at least 980 updates, which no worker could send again\n"));
+  EXPECT_THAT(StatusText(status, /*live=*/false),
+              HasSubstr("rolled back  18 updates in 2 buckets; restored 2 buckets from disk so "
+                        "far, each counted every time\n"
+                        "lost         at least 980 updates, which no worker could send again\n"));
   EXPECT_EQ(nlohmann::json::parse(StatusJson("now", status, /*live=*/false))["updates_lost"], 980);
 }
 
@@ -170,10 +169,11 @@ TEST(StatusTextTest, BucketsThatCameBackWholeAreNotCalledRolledBack) {
   v1::JobStatus status = RunningJob();
   status.mutable_last_failover()->set_restores(64);
   const std::string text = StatusText(status, /*live=*/true);
-  EXPECT_THAT(text, HasSubstr("restored     64 times a bucket came back from disk so far\n"));
+  EXPECT_THAT(text,
+              HasSubstr("restored     64 buckets from disk so far, each counted every time\n"));
   status.mutable_last_failover()->set_restores(1);
   EXPECT_THAT(StatusText(status, /*live=*/true),
-              HasSubstr("restored     1 time a bucket came back from disk"));
+              HasSubstr("restored     1 bucket from disk so far\n"));
   EXPECT_THAT(text, Not(HasSubstr("rolled back")));
 }
 
