@@ -12,6 +12,7 @@
 #include "services/common/job/yaml/comments.h"
 #include "services/common/job/yaml/problems.h"
 #include "services/common/job/yaml/schema.h"
+#include "services/common/job/yaml/text_shapes.h"
 
 namespace adamant::job {
 namespace {
@@ -112,12 +113,9 @@ std::string AllowedText(const FieldDescriptor& field) {
   if (!RangeText(rules).empty()) {
     parts.push_back(RangeText(rules));
   }
-  if (rules.format() == v1::TEXT_FORMAT_DNS_LABEL) {
-    parts.push_back("a-z, 0-9 and -");
-  } else if (rules.format() == v1::TEXT_FORMAT_IDENTIFIER) {
-    parts.push_back("a-z, 0-9 and _");
-  } else if (rules.format() == v1::TEXT_FORMAT_DNS_SUBDOMAIN) {
-    parts.push_back("a-z, 0-9, - and .");
+  if (rules.format() == v1::TEXT_FORMAT_DNS_LABEL || rules.format() == v1::TEXT_FORMAT_IDENTIFIER ||
+      rules.format() == v1::TEXT_FORMAT_DNS_SUBDOMAIN) {
+    parts.emplace_back(ShapeOf(rules.format()).meaning);
   }
   if (rules.most_elements() > 0) {
     parts.push_back("at most " + std::to_string(rules.most_elements()) + " elements");
