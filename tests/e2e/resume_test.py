@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import shutil
 import signal
 import time
 import unittest
@@ -150,6 +151,21 @@ class ResumeTest(adamant.TestCase):
         code, output = run.start("--resume", run.folder, "--accept-changes").wait()
         self.assertEqual(code, 0, output)
         self.assertTrue((run.folder / "started.yaml").exists())
+
+    def test_a_server_folder_that_is_an_earlier_copy_is_told(self):
+        run = self.stopped_run(workers=1, parameter_servers=1)
+        folder, earlier = run.folder / "data" / "parameter-server-0", self.folder / "earlier"
+        shutil.copytree(folder, earlier)
+        trained = len(run.rows())
+        run.resume().await_epoch(trained + 3)
+        self.interrupt(run)
+        shutil.rmtree(folder)
+        shutil.copytree(earlier, folder)
+        code, output = run.resume().wait()
+        self.assertEqual(code, 1, output)
+        alarms = [event["text"] for event in run.events() if event["event"] == "alarm"]
+        self.assertTrue(any("parameter-server-0: its disk seems to be an earlier copy, put back: incarnation 1 was the last to "
+                            "open it, and incarnation 2 has held buckets since" in text for text in alarms), alarms)
 
     def test_a_run_that_was_begun_with_one_copy_keeps_one(self):
         job = self.job(epochs=1000)

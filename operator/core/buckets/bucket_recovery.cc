@@ -43,6 +43,15 @@ std::uint64_t BucketRecovery::KnownUpdates(BucketId bucket) const {
   return std::max(state_.histories[bucket].updates, kept.empty() ? 0 : kept[bucket].updates);
 }
 
+void BucketRecovery::OnStored(ServerId server, const StoredBuckets& stored) {
+  if (const std::string old = WhyDiskIsOld(state_, server, stored.previous_incarnation);
+      !old.empty()) {
+    const SlotId from{Role::kParameterServer, server.slot};
+    outbox_.Tell(Note::Kind::kAlarm, from, ToString(from) + ": " + old);
+  }
+  restores_.OnStored(server, stored);
+}
+
 bool BucketRecovery::OnRejected(ServerId server, const BucketState& state) {
   const Configuration& record = configurations_.At(state.bucket);
   if (record.primary != server || record.version != state.configuration_version ||

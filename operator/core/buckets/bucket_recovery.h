@@ -54,9 +54,7 @@ class BucketRecovery {
   void ForgetRetained();
 
   /// Takes in what the disk of this process holds.
-  void OnStored(ServerId server, const StoredBuckets& stored) {
-    restores_.OnStored(server, stored);
-  }
+  void OnStored(ServerId server, const StoredBuckets& stored);
 
   /// The slot has lost its process.
   void OnLost(std::uint32_t slot) { restores_.Forget(slot); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "operator/core/diagnosis/recovery.h"
 #include "services/common/base/counted.h"
@@ -59,6 +60,26 @@ bool HasNothingSinceCheckpoint(const JobState& state,
   const bool came_from_it =
       record.restored_snapshot == state.checkpoint.snapshot && disk.generation == record.generation;
   return (disk.generation <= kept.generation || came_from_it) && disk.updates <= kept.updates;
+}
+
+std::string WhyDiskIsOld(const JobState& state, ServerId server, Incarnation opened_by) {
+  Incarnation latest = 0;
+  for (const Configuration& record : state.buckets) {
+    for (const ServerId& replica : record.replicas) {
+      if (record.created && replica.slot == server.slot &&
+          replica.incarnation < server.incarnation) {
+        latest = std::max(latest, replica.incarnation);
+      }
+    }
+  }
+  return opened_by == 0 || opened_by >= latest
+             ? ""
+             : "its disk seems to be an earlier copy, put back: incarnation " +
+                   std::to_string(opened_by) + " was the last to open it, and incarnation " +
+                   std::to_string(latest) +
+                   " has held buckets since; what was stored since then is missing, unless other "
+                   "servers have it. Put back the newest one, or all that the job has stored as of "
+                   "one time";
 }
 
 }  // namespace adamant::controller

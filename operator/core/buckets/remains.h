@@ -32,4 +32,11 @@ namespace adamant::controller {
                                              BucketId bucket,
                                              const Restores::Source& disk);
 
+/// Says why the disk that a server has opened must be an earlier copy of its own, for people; "" if
+/// nothing shows that it is. `opened_by`: who of its slot opened it last; 0: nobody. A later one
+/// that was a replica had opened its disk before.
+[[nodiscard]] std::string WhyDiskIsOld(const JobState& state,
+                                       ServerId server,
+                                       Incarnation opened_by);
+
 }  // namespace adamant::controller

@@ -37,6 +37,30 @@ std::vector<std::string> Restored(const Harness::Actions& actions) {
   return texts;
 }
 
+JobState HeldBy(std::vector<ServerId> replicas) {
+  JobState state;
+  state.buckets.push_back({.replicas = std::move(replicas), .created = true});
+  return state;
+}
+
+TEST(WhyDiskIsOldTest, AnEarlierProcessOpenedItLastThanHeldBuckets) {
+  const JobState state = HeldBy({{.slot = 0, .incarnation = 3}, {.slot = 1, .incarnation = 2}});
+  EXPECT_THAT(WhyDiskIsOld(state, {.slot = 0, .incarnation = 4}, 2),
+              HasSubstr("incarnation 2 was the last to open it, and incarnation 3 has held"));
+  EXPECT_EQ(WhyDiskIsOld(state, {.slot = 0, .incarnation = 4}, 3), "");
+  EXPECT_EQ(WhyDiskIsOld(state, {.slot = 1, .incarnation = 4}, 2), "") << "another slot's";
+}
+
+TEST(WhyDiskIsOldTest, AnotherDiskOrTheSameProcessIsNotOld) {
+  const JobState state = HeldBy({{.slot = 0, .incarnation = 3}});
+  EXPECT_EQ(WhyDiskIsOld(state, {.slot = 0, .incarnation = 4}, 0), "") << "it is empty";
+  EXPECT_EQ(WhyDiskIsOld(state, {.slot = 0, .incarnation = 3}, 2), "")
+      << "it tells another controller what it found";
+  JobState begun = state;
+  begun.buckets[0].created = false;
+  EXPECT_EQ(WhyDiskIsOld(begun, {.slot = 0, .incarnation = 4}, 2), "");
+}
+
 class RemainsTest : public testing::Test {
  protected:
   RemainsTest() : RemainsTest(LongJob()) {}

@@ -8,6 +8,7 @@
 namespace adamant::controller {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::Field;
@@ -67,6 +68,27 @@ TEST_F(ServerReportsTest, ADiskOfAnEarlierProcessIsFine) {
   state_.slots[SlotIndex(settings_, kServer0)].incarnation = 2;
   Tell(kServer0, StoredBuckets{.previous_incarnation = 1});
   EXPECT_FALSE(outcome_.IsDecided());
+}
+
+TEST_F(ServerReportsTest, ADiskThatIsOlderThanWhatItHeldIsTold) {
+  ServeAll();
+  for (Configuration& record : state_.buckets) {
+    for (ServerId& replica : record.replicas) {
+      replica.incarnation = 2;
+    }
+  }
+  for (const SlotId server : {kServer0, kServer1}) {
+    state_.slots[SlotIndex(settings_, server)].incarnation = 3;
+  }
+  Take();
+  Tell(kServer0, StoredBuckets{.previous_incarnation = 1});
+  EXPECT_THAT(Pick<Note>(Take()),
+              Contains(AllOf(Field(&Note::kind, Note::Kind::kAlarm),
+                             Field(&Note::text,
+                                   HasSubstr("parameter-server-0: its disk seems to be an earlier "
+                                             "copy, put back: incarnation 1 was the last")))));
+  Tell(kServer1, StoredBuckets{.previous_incarnation = 2});
+  EXPECT_THAT(Pick<Note>(Take()), Not(Contains(Field(&Note::text, HasSubstr("earlier copy")))));
 }
 
 TEST_F(ServerReportsTest, TrainingBeginsOnceTheBucketsAreServed) {
