@@ -17,8 +17,8 @@
 #include "operator/local/state/run_status.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/checkpoint/snapshot_store.h"
 #include "services/common/storage/segments/segment_store.h"
-#include "services/parameter_server/core/storage/snapshots.h"
 
 namespace adamant::local {
 namespace {
@@ -43,7 +43,7 @@ absl::Status TidyFinishedRun(const RunPaths& paths) {
     }
     ADAMANT_ASSIGN_OR_RETURN(const std::unique_ptr<storage::SegmentStore> store,
                              storage::SegmentStore::Open(folder, {.segment_bytes = kSegmentBytes}));
-    parameter_server::Snapshots snapshots(manifests.front().job_uid, *store);
+    checkpoint::SnapshotStore snapshots(manifests.front().job_uid, *store);
     ADAMANT_RETURN_IF_ERROR(snapshots.KeepOnly(kept));
   }
   return absl::OkStatus();

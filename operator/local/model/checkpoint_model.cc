@@ -16,12 +16,12 @@
 #include "operator/local/state/run_status.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/checkpoint/snapshot_store.h"
 #include "services/common/job/job.h"
 #include "services/common/job/optimiser_of.h"
 #include "services/common/optimiser/optimiser.h"
 #include "services/common/storage/segments/segment_store.h"
 #include "services/common/tensor/shard_layout.h"
-#include "services/parameter_server/core/storage/snapshots.h"
 
 namespace adamant::local {
 namespace {
@@ -77,15 +77,15 @@ class Reader {
   }
 
  private:
-  absl::StatusOr<parameter_server::Snapshots> SnapshotsOf(BucketId bucket) {
+  absl::StatusOr<checkpoint::SnapshotStore> SnapshotsOf(BucketId bucket) {
     ADAMANT_ASSIGN_OR_RETURN(storage::KvStore * store,
                              stores_.Of(manifest_.checkpoint.buckets[bucket].slot));
-    return parameter_server::Snapshots(manifest_.job_uid, *store);
+    return checkpoint::SnapshotStore(manifest_.job_uid, *store);
   }
 
   // The copy on disk is the one that the manifest names.
   absl::Status CheckBucket(BucketId bucket) {
-    ADAMANT_ASSIGN_OR_RETURN(const parameter_server::Snapshots snapshots, SnapshotsOf(bucket));
+    ADAMANT_ASSIGN_OR_RETURN(const checkpoint::SnapshotStore snapshots, SnapshotsOf(bucket));
     ADAMANT_ASSIGN_OR_RETURN(const auto found,
                              snapshots.Find(manifest_.checkpoint.snapshot, bucket));
     const controller::CheckpointBucket& expected = manifest_.checkpoint.buckets[bucket];
@@ -100,20 +100,20 @@ class Reader {
   absl::Status ReadShard(const Shard& shard, std::vector<float>& weights) {
     const ParameterOptimiser& optimiser = optimisers_[shard.tensor];
     const bool has_state = optimiser.location == OptimiserLocation::kServer;
-    const parameter_server::ShardIdentity identity{
+    const checkpoint::ShardIdentity identity{
         .job_uid = manifest_.job_uid,
         .shard = shard.id,
         .values = shard.size(),
         .state = has_state ? shard.size() * StatePerWeight(optimiser.kind) : 0};
-    ADAMANT_ASSIGN_OR_RETURN(const parameter_server::Snapshots snapshots,
-                             SnapshotsOf(shard.bucket));
-    ADAMANT_ASSIGN_OR_RETURN(const parameter_server::ShardValue value,
-                             snapshots.Read(manifest_.checkpoint.snapshot, shard.bucket, identity));
-    if (value.outcome != parameter_server::FetchOutcome::kFound) {
+    ADAMANT_ASSIGN_OR_RETURN(const checkpoint::SnapshotStore snapshots, SnapshotsOf(shard.bucket));
+    ADAMANT_ASSIGN_OR_RETURN(
+        const auto stored,
+        snapshots.ReadShard(manifest_.checkpoint.snapshot, shard.bucket, identity));
+    if (!stored.has_value()) {
       return absl::DataLossError("shard " + std::to_string(shard.id) + " is missing");
     }
     const std::uint64_t begin = layout_.OffsetOf(shard.tensor) + shard.begin;
-    std::ranges::copy(value.values, weights.begin() + static_cast<std::ptrdiff_t>(begin));
+    std::ranges::copy(stored->record.values, weights.begin() + static_cast<std::ptrdiff_t>(begin));
     return absl::OkStatus();
   }
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "services/common/base/status_macros.h"
-#include "services/parameter_server/core/shards/shard_record.h"
+#include "services/parameter_server/core/shards/shard_content.h"
 #include "services/parameter_server/core/storage/snapshots.h"
 
 namespace adamant::simulation {

@@ -16,7 +16,7 @@
 #include "services/parameter_server/core/replication/replica.h"
 #include "services/parameter_server/core/shards/live_shard.h"
 #include "services/parameter_server/core/shards/push_state.h"
-#include "services/parameter_server/core/shards/sequence_table.h"
+#include "services/parameter_server/core/shards/shard_content.h"
 
 namespace adamant::parameter_server {
 

@@ -7,7 +7,7 @@
 #include "services/parameter_server/core/buckets/records.h"
 #include "services/parameter_server/core/replication/messages.h"
 #include "services/parameter_server/core/shards/live_shard.h"
-#include "services/parameter_server/core/shards/sequence_table.h"
+#include "services/parameter_server/core/shards/shard_content.h"
 
 namespace adamant::parameter_server {
 

@@ -10,7 +10,7 @@
 #include "services/parameter_server/core/buckets/bucket_table.h"
 #include "services/parameter_server/core/replication/messages.h"
 #include "services/parameter_server/core/serving/parameter_server_options.h"
-#include "services/parameter_server/core/shards/sequence_table.h"
+#include "services/parameter_server/core/shards/shard_content.h"
 #include "services/parameter_server/core/storage/storage_queue.h"
 #include "services/parameter_server/core/storage/stored_state.h"
 

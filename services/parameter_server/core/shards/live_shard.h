@@ -13,8 +13,7 @@
 #include "services/parameter_server/core/replication/messages.h"
 #include "services/parameter_server/core/shards/dirty_shards.h"
 #include "services/parameter_server/core/shards/push_state.h"
-#include "services/parameter_server/core/shards/sequence_table.h"
-#include "services/parameter_server/core/shards/shard_record.h"
+#include "services/parameter_server/core/shards/shard_content.h"
 #include "services/parameter_server/core/updates/messages.h"
 
 namespace adamant::parameter_server {

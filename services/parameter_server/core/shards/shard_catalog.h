@@ -8,7 +8,7 @@
 #include "services/common/tensor/shard_layout.h"
 #include "services/parameter_server/core/shards/dirty_shards.h"
 #include "services/parameter_server/core/shards/live_shard.h"
-#include "services/parameter_server/core/shards/shard_record.h"
+#include "services/parameter_server/core/shards/shard_content.h"
 
 namespace adamant::parameter_server {
 

@@ -2,16 +2,14 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
-#include <set>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "services/common/base/ids.h"
+#include "services/common/checkpoint/snapshot_store.h"
 #include "services/common/storage/kv_store.h"
 #include "services/parameter_server/core/buckets/records.h"
 #include "services/parameter_server/core/driver.h"
@@ -20,18 +18,17 @@
 
 namespace adamant::parameter_server {
 
-/// Copies of buckets under an id, kept in the store.
+/// Copies of buckets under an id, taken of live buckets and kept in the store.
 /// Threads: Take and Drop one at a time; the others any.
-class Snapshots {
+class Snapshots : public checkpoint::SnapshotStore {
  public:
+  using SnapshotStore::SnapshotStore;
+
   /// Shards and records of a bucket that are copied.
   struct Source {
     std::span<const LiveShardPtr> shards;
     const RecordMap& records;
   };
-
-  /// `store` must outlive this.
-  Snapshots(std::uint64_t job_uid, storage::KvStore& store);
 
   /// A bucket to copy, and how it stands.
   struct Item {
@@ -54,30 +51,11 @@ class Snapshots {
   /// Removes the snapshots below `keep_from` that are not in `keep`.
   absl::Status Drop(std::uint64_t keep_from, std::span<const std::uint64_t> keep);
 
-  /// Removes all else from the store: the live buckets too, and every other snapshot.
-  absl::Status KeepOnly(const std::set<std::uint64_t>& snapshots);
-
-  /// The buckets' copies that are complete, with their snapshots, in that order.
-  [[nodiscard]] absl::StatusOr<std::vector<std::pair<std::uint64_t, BucketId>>> All() const;
-
-  /// Returns what was said of a bucket's copy when it was complete; nullopt if there is none.
-  /// Errors: FailedPrecondition for an unknown format version; those of KvStore::Get.
-  [[nodiscard]] absl::StatusOr<std::optional<SnapshotBucket>> Find(std::uint64_t snapshot,
-                                                                   BucketId bucket) const;
-
   /// One shard of a complete copy, as it was stored; outcome kNoSuchSnapshot if there is none.
-  /// Errors: DataLoss if the copy is corrupt; FailedPrecondition as in DecodeShard.
+  /// Errors: as ReadShard.
   absl::StatusOr<ShardValue> Read(std::uint64_t snapshot,
                                   BucketId bucket,
                                   const ShardIdentity& identity) const;
-
-  /// The same with optimiser state and deduplication table. NotFound if there is none.
-  absl::StatusOr<ShardContent> LoadShard(std::uint64_t snapshot,
-                                         BucketId bucket,
-                                         const ShardIdentity& identity) const;
-
-  /// The records of a copy. NotFound if there is none. Errors: as LoadRecords.
-  absl::StatusOr<RecordMap> LoadRecords(std::uint64_t snapshot, BucketId bucket) const;
 
  private:
   class Group;
@@ -91,10 +69,6 @@ class Snapshots {
   [[nodiscard]] absl::Status ForEach(BucketId bucket,
                                      const Source& source,
                                      const Visit& visit) const;
-  [[nodiscard]] absl::Status FindComplete(std::uint64_t snapshot, BucketId bucket) const;
-
-  const std::uint64_t job_uid_;
-  storage::KvStore& store_;
 };
 
 }  // namespace adamant::parameter_server

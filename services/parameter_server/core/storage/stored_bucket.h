@@ -11,7 +11,7 @@
 #include "services/common/tensor/shard_layout.h"
 #include "services/parameter_server/core/buckets/records.h"
 #include "services/parameter_server/core/driver.h"
-#include "services/parameter_server/core/shards/shard_record.h"
+#include "services/parameter_server/core/shards/shard_content.h"
 #include "services/parameter_server/core/storage/entry_record.h"
 
 // A bucket on disk: its shards, its records, and a mark that says of which generation it is and

@@ -4,7 +4,7 @@
 #include <utility>
 #include <variant>
 
-#include "services/parameter_server/core/shards/shard_record.h"
+#include "services/parameter_server/core/shards/shard_content.h"
 #include "tests/simulation/replication/processes/server_process.h"
 #include "tests/simulation/replication/world/inside.h"
 #include "tests/simulation/replication/world/updates.h"

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "services/common/base/status_macros.h"
-#include "services/parameter_server/core/shards/shard_record.h"
+#include "services/parameter_server/core/shards/shard_content.h"
 #include "tests/simulation/replication/processes/cluster.h"
 #include "tests/simulation/replication/processes/server_process.h"
 #include "tests/simulation/replication/world/inside.h"

@@ -9,8 +9,7 @@
 
 #include "services/common/base/ids.h"
 #include "services/common/optimiser/optimiser.h"
-#include "services/parameter_server/core/shards/sequence_table.h"
-#include "services/parameter_server/core/shards/shard_record.h"
+#include "services/parameter_server/core/shards/shard_content.h"
 #include "services/parameter_server/core/updates/messages.h"
 
 namespace adamant::replication_simulation {

@@ -1,4 +1,4 @@
-#include "services/parameter_server/core/buckets/records.h"
+#include "services/common/checkpoint/record.h"
 
 #include <cstddef>
 #include <cstdio>
@@ -9,7 +9,7 @@
 #include "services/common/base/checksum.h"
 #include "services/common/base/status_macros.h"
 
-namespace adamant::parameter_server {
+namespace adamant::checkpoint {
 namespace {
 
 constexpr std::uint64_t kFormatVersion = 1;
@@ -98,4 +98,4 @@ storage::Change EraseRecords(BucketId bucket) {
   return {.key = Prefix(bucket), .value = "", .erase = true, .end = Prefix(bucket) + "\xff"};
 }
 
-}  // namespace adamant::parameter_server
+}  // namespace adamant::checkpoint

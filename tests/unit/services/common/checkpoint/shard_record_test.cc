@@ -1,9 +1,9 @@
-#include "services/parameter_server/core/shards/shard_record.h"
+#include "services/common/checkpoint/shard_record.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace adamant::parameter_server {
+namespace adamant::checkpoint {
 namespace {
 
 using ::testing::HasSubstr;
@@ -83,4 +83,4 @@ TEST(ShardRecordTest, OtherSizesAreRefused) {
 }
 
 }  // namespace
-}  // namespace adamant::parameter_server
+}  // namespace adamant::checkpoint

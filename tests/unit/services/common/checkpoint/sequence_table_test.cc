@@ -1,10 +1,11 @@
-#include "services/parameter_server/core/shards/sequence_table.h"
+#include "services/common/checkpoint/sequence_table.h"
 
 #include <gtest/gtest.h>
 
-namespace adamant::parameter_server {
+namespace adamant::checkpoint {
 namespace {
 
+using protocol::WorkerId;
 using Verdict = SequenceTable::Verdict;
 
 SequenceTable WithLast(Incarnation incarnation, Sequence sequence) {
@@ -61,4 +62,4 @@ TEST(SequenceTableTest, ARefusedUpdateOfANewIncarnationDoesNotFenceTheOldOne) {
 }
 
 }  // namespace
-}  // namespace adamant::parameter_server
+}  // namespace adamant::checkpoint

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "services/common/base/ids.h"
-#include "services/parameter_server/core/updates/messages.h"
+#include "services/common/protocol/ids.h"
 
-namespace adamant::parameter_server {
+namespace adamant::checkpoint {
 
 /// Updates of one shard that have been applied: per worker slot the current incarnation and its
 /// last sequence. Part of the shard's value: copied, stored and restored with it, so an update is
@@ -35,10 +35,10 @@ class SequenceTable {
 
   /// Judges an update. Sequences of an incarnation start at 1 and rise by 1; `after_loss` accepts a
   /// gap.
-  Verdict Admit(const WorkerId& writer, Sequence sequence, bool after_loss);
+  Verdict Admit(const protocol::WorkerId& writer, Sequence sequence, bool after_loss);
 
   /// The last sequence recorded for this incarnation; 0 if there is none.
-  [[nodiscard]] Sequence LastOf(const WorkerId& writer) const;
+  [[nodiscard]] Sequence LastOf(const protocol::WorkerId& writer) const;
 
   /// By slot.
   [[nodiscard]] std::span<const Entry> entries() const { return entries_; }
@@ -47,4 +47,4 @@ class SequenceTable {
   std::vector<Entry> entries_;  // sorted by slot
 };
 
-}  // namespace adamant::parameter_server
+}  // namespace adamant::checkpoint

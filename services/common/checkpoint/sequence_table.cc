@@ -1,15 +1,15 @@
-#include "services/parameter_server/core/shards/sequence_table.h"
+#include "services/common/checkpoint/sequence_table.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace adamant::parameter_server {
+namespace adamant::checkpoint {
 
 SequenceTable::SequenceTable(std::vector<Entry> entries) : entries_(std::move(entries)) {
   std::ranges::sort(entries_, {}, &Entry::slot);
 }
 
-SequenceTable::Verdict SequenceTable::Admit(const WorkerId& writer,
+SequenceTable::Verdict SequenceTable::Admit(const protocol::WorkerId& writer,
                                             Sequence sequence,
                                             bool after_loss) {
   auto entry = std::ranges::lower_bound(entries_, writer.slot, {}, &Entry::slot);
@@ -32,11 +32,11 @@ SequenceTable::Verdict SequenceTable::Admit(const WorkerId& writer,
   return Verdict::kNext;
 }
 
-Sequence SequenceTable::LastOf(const WorkerId& writer) const {
+Sequence SequenceTable::LastOf(const protocol::WorkerId& writer) const {
   const auto entry = std::ranges::lower_bound(entries_, writer.slot, {}, &Entry::slot);
   const bool current = entry != entries_.end() && entry->slot == writer.slot &&
                        entry->incarnation == writer.incarnation;
   return current ? entry->sequence : Sequence(0);
 }
 
-}  // namespace adamant::parameter_server
+}  // namespace adamant::checkpoint

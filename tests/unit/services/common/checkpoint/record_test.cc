@@ -1,11 +1,11 @@
-#include "services/parameter_server/core/buckets/records.h"
+#include "services/common/checkpoint/record.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "services/common/storage/memory_store.h"
 
-namespace adamant::parameter_server {
+namespace adamant::checkpoint {
 namespace {
 
 using ::testing::HasSubstr;
@@ -58,4 +58,4 @@ TEST_F(RecordsTest, CorruptForeignAndUnknownRecordsAreRefused) {
 }
 
 }  // namespace
-}  // namespace adamant::parameter_server
+}  // namespace adamant::checkpoint

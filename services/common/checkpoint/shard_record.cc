@@ -1,4 +1,4 @@
-#include "services/parameter_server/core/shards/shard_record.h"
+#include "services/common/checkpoint/shard_record.h"
 
 #include <bit>
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include "services/common/base/checksum.h"
 #include "services/common/base/status_macros.h"
 
-namespace adamant::parameter_server {
+namespace adamant::checkpoint {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "records are written as they lie");
@@ -154,4 +154,4 @@ std::string LiveShardKey(ShardId shard) {
   return key;
 }
 
-}  // namespace adamant::parameter_server
+}  // namespace adamant::checkpoint

@@ -8,10 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "services/common/base/ids.h"
-#include "services/common/tensor/shard_layout.h"
-#include "services/parameter_server/core/shards/sequence_table.h"
+#include "services/common/checkpoint/sequence_table.h"
 
-namespace adamant::parameter_server {
+namespace adamant::checkpoint {
 
 /// All that a shard is.
 struct ShardContent {
@@ -61,4 +60,4 @@ absl::StatusOr<ShardContent> DecodeContent(const ShardIdentity& identity, std::s
 /// Returns the key under which a live shard is stored.
 std::string LiveShardKey(ShardId shard);
 
-}  // namespace adamant::parameter_server
+}  // namespace adamant::checkpoint
