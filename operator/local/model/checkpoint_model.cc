@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "operator/local/model/fetch_model.h"
 #include "operator/local/run_folder/checkpoint_file.h"
 #include "operator/local/state/run_status.h"
@@ -249,13 +248,14 @@ absl::StatusOr<ModelFile> ReadStores(const v1::TrainingJob& job,
     if (weights.ok()) {
       return FileOf(job, manifest, *std::move(weights));
     }
-    const std::string name = "checkpoint " + std::to_string(manifest.checkpoint.snapshot);
-    const std::string why(weights.status().message());
-    if (!absl::IsDataLoss(weights.status())) {  // what is in the way of the others, too
-      return absl::Status(weights.status().code(),
-                          absl::StrCat(name, " cannot be read here: ", why, kCopyIt));
+    const bool lost = absl::IsDataLoss(weights.status());
+    std::string why = "checkpoint " + std::to_string(manifest.checkpoint.snapshot);
+    why += lost ? " is not valid: " : " cannot be read here: ";
+    why += std::string(weights.status().message());
+    if (!lost) {  // what is in the way of the others, too
+      return absl::Status(weights.status().code(), why + kCopyIt);
     }
-    newest.Update(absl::DataLossError(absl::StrCat(name, " is not valid: ", why)));
+    newest.Update(absl::DataLossError(why));
   }
   if (newest.ok()) {
     return newest;

@@ -29,7 +29,7 @@ std::shared_ptr<const NodeView> Node(const std::string& name) {
 
 class ServerMovesTest : public testing::Test {
  protected:
-  JobObjects Seen(PodViews pods, std::vector<std::shared_ptr<const NodeView>> nodes) {
+  JobObjects Seen(PodViews pods, const std::vector<std::shared_ptr<const NodeView>>& nodes) {
     JobObjects seen;
     seen.pods = std::move(pods);
     seen.all_nodes = [nodes] { return nodes; };

@@ -47,10 +47,16 @@ void AddPromised(const Descriptor& type, const std::string& prefix, Paths& paths
   }
 }
 
+std::string PathOf(std::string of, const std::string& name) {
+  of += of.empty() ? "" : ".";
+  of += name;
+  return of;
+}
+
 void AddWritten(const Json& value, const std::string& path, Paths& paths) {
   if (value.is_object()) {
     for (const auto& [name, inner] : value.items()) {
-      AddWritten(inner, path.empty() ? name : path + "." + name, paths);
+      AddWritten(inner, PathOf(path, name), paths);
     }
   } else if (value.is_array()) {
     for (const Json& element : value) {
