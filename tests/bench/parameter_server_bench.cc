@@ -160,7 +160,7 @@ void OuterProduct(benchmark::State& state) {
                           .activations = layer.activations,
                           .errors = layer.errors};
   for (auto _ : state) {
-    OuterProduct(operands, 0, layer.gradient);
+    parameter_server::OuterProduct(operands, 0, layer.gradient);
     benchmark::DoNotOptimize(layer.gradient.data());
   }
   SetFlops(state, layer);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "services/common/rpc/frame.h"
@@ -9,20 +8,11 @@
 
 namespace adamant::v1 {
 class Acknowledged;
-class FetchReply;
-class FlushReply;
-class PushReply;
 }  // namespace adamant::v1
 
 namespace adamant::worker {
 
 // Between the core's messages and those of the wire.
-
-PushReply PushReplyOf(std::uint64_t request, const v1::PushReply& reply);
-
-FetchReply FetchReplyOf(std::uint64_t request, const v1::FetchReply& reply);
-
-FlushReply FlushReplyOf(std::uint64_t request, const v1::FlushReply& reply);
 
 std::vector<Lease> LeasesOf(const v1::Acknowledged& acknowledged);
 

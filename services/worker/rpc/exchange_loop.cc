@@ -10,6 +10,7 @@
 #include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/parameter_server.pb.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/codec/updates.h"
 #include "services/worker/rpc/convert.h"
 
 namespace adamant::worker {
@@ -197,10 +198,12 @@ absl::Status ExchangeLoop::HandleReply(const rpc::IncomingFrame& frame) {
       staleness = std::max(staleness, ack.staleness());
     }
     metrics_.staleness.Observe(static_cast<double>(staleness));
-    return worker_.synchroniser().OnPushReply(PushReplyOf(reply.id(), reply.push()), now);
+    return worker_.synchroniser().OnPushReply(
+        {.request = reply.id(), .acks = codec::Decode(reply.push())}, now);
   }
   if (reply.has_flush()) {
-    return worker_.synchroniser().OnFlushReply(FlushReplyOf(reply.id(), reply.flush()));
+    return worker_.synchroniser().OnFlushReply(
+        {.request = reply.id(), .persisted = codec::Decode(reply.flush())});
   }
   requests_.OnReply(reply.id(), metrics_.fetch_seconds);
   metrics_.fetch_bytes.Increment(static_cast<double>(frame.payload_bytes()));
@@ -215,7 +218,8 @@ absl::Status ExchangeLoop::HandleReply(const rpc::IncomingFrame& frame) {
   const auto read = [&](std::span<float> values) {
     return reader.Read(std::as_writable_bytes(values));
   };
-  return worker_.synchroniser().OnFetchReply(FetchReplyOf(reply.id(), reply.fetch()), read, now);
+  return worker_.synchroniser().OnFetchReply(
+      {.request = reply.id(), .shards = codec::Decode(reply.fetch())}, read, now);
 }
 
 // --- Servers

@@ -48,29 +48,15 @@ ps::Push PushOf(const ps::WorkerId& worker,
                 const worker::PushMessage& message,
                 const worker::PushPayload& payload) {
   const auto rows = std::make_shared<Rows>();
-  ps::Push push = {.writer = worker,
-                   .job_examples = message.progress,
-                   .examples = message.examples,
-                   .correction = message.correction,
-                   .owner = rows};
+  ps::Push push = {
+      .writer = worker, .updates = payload.updates, .terms = message.terms, .owner = rows};
   for (const worker::PushPayload::Operands& operands : payload.operands) {
     push.operands.push_back({.tensor = operands.tensor,
-                             .rows = static_cast<std::uint32_t>(operands.rows),
-                             .inputs = static_cast<std::uint32_t>(operands.inputs),
-                             .outputs = static_cast<std::uint32_t>(operands.outputs),
+                             .rows = operands.rows,
+                             .inputs = operands.inputs,
+                             .outputs = operands.outputs,
                              .activations = rows->Join(operands.activations),
                              .errors = rows->Join(operands.errors)});
-  }
-  for (std::size_t i = 0; i < message.updates.size(); ++i) {
-    const worker::RoutedUpdate& update = message.updates[i];
-    push.updates.push_back({.shard = update.shard,
-                            .bucket_version = update.bucket_version,
-                            .sequence = message.sequence,
-                            .fetched_version = update.fetched_version,
-                            .after_loss = update.after_loss,
-                            .kind = payload.updates[i].kind,
-                            .operands = static_cast<std::uint32_t>(payload.updates[i].operands),
-                            .values = payload.updates[i].values});
   }
   return push;
 }
@@ -193,15 +179,7 @@ absl::StatusOr<VirtualServers::Fetched> VirtualServers::Fetch(const ps::WorkerId
   ADAMANT_ASSIGN_OR_RETURN(
       fetched.values,
       servers_[message.server]->core().Fetch(&worker, message.shards, message.snapshot));
-  for (const ps::ShardValue& value : fetched.values) {
-    fetched.reply.shards.push_back({.shard = value.shard,
-                                    .outcome = value.outcome,
-                                    .version = value.version,
-                                    .included_sequence = value.included_sequence,
-                                    .persisted = value.persisted,
-                                    .configuration_version = value.configuration_version,
-                                    .examples = value.examples});
-  }
+  fetched.reply.shards.assign(fetched.values.begin(), fetched.values.end());
   return fetched;
 }
 

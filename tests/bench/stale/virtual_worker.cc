@@ -15,9 +15,9 @@ constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{4} << 20;  // a worker'
 std::uint64_t BytesOf(const worker::PushPayload& payload) {
   std::uint64_t floats = 0;
   for (const worker::PushPayload::Operands& operands : payload.operands) {
-    floats += operands.rows * (operands.inputs + operands.outputs);
+    floats += std::uint64_t{operands.rows} * (operands.inputs + operands.outputs);
   }
-  for (const worker::PushPayload::Update& update : payload.updates) {
+  for (const worker::ShardUpdate& update : payload.updates) {
     floats += update.values.size();
   }
   return floats * sizeof(float);

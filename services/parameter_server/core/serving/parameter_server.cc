@@ -209,8 +209,8 @@ absl::StatusOr<std::vector<ShardValue>> ParameterServer::Fetch(const WorkerId* a
   return reader_.Fetch(asking, shards, snapshot);
 }
 
-std::vector<std::uint64_t> ParameterServer::RequestFlush(const WorkerId& writer,
-                                                         std::span<const ShardId> shards) {
+std::vector<PersistedShard> ParameterServer::RequestFlush(const WorkerId& writer,
+                                                          std::span<const ShardId> shards) {
   return reader_.RequestFlush(writer, shards);
 }
 

@@ -117,7 +117,7 @@ class ParameterServer {
 
   /// Returns what of this writer's updates is on disk, by shard, and asks all replicas for a flush.
   /// Shards that this server may not read now, or that are outside the model, have 0.
-  std::vector<std::uint64_t> RequestFlush(const WorkerId& writer, std::span<const ShardId> shards);
+  std::vector<PersistedShard> RequestFlush(const WorkerId& writer, std::span<const ShardId> shards);
 
   // --- Records
 

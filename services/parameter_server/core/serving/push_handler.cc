@@ -111,7 +111,7 @@ bool PushHandler::WellFormed(const Push& push) const {
       return false;
     }
   }
-  return push.correction.IsValid() &&
+  return push.terms.correction.IsValid() &&
          std::ranges::all_of(push.updates,
                              [&](const ShardUpdate& update) { return WellFormed(push, update); });
 }
@@ -161,9 +161,9 @@ void PushHandler::Append(BucketTable::Session& session,
                         .sequence = update.sequence,
                         .after_loss = update.after_loss,
                         .kind = update.kind,
-                        .job_examples = push.job_examples,
-                        .examples = push.examples,
-                        .correction = push.correction,
+                        .job_examples = push.terms.job_examples,
+                        .examples = push.terms.examples,
+                        .correction = push.terms.correction,
                         .values = update.values,
                         .fetched_version = update.fetched_version};
     if (update.kind == UpdateKind::kOuterProduct) {

@@ -36,9 +36,9 @@ absl::StatusOr<std::vector<ShardValue>> ShardReader::Fetch(const WorkerId* askin
       configuration_version = bucket.replica().configuration().version;
       shard = access == Access::kReady ? bucket.content().shards[catalog.PositionOf(id)] : nullptr;
     }
-    ShardValue value{.shard = id,
-                     .outcome = access == Access::kNotPrimary ? FetchOutcome::kNotPrimary
-                                                              : FetchOutcome::kNotReady};
+    ShardValue value{{.shard = id,
+                      .outcome = access == Access::kNotPrimary ? FetchOutcome::kNotPrimary
+                                                               : FetchOutcome::kNotReady}};
     if (access == Access::kReady && snapshot == 0) {
       ADAMANT_FAILPOINT("server/read");
       value = shard->Read(asking);
@@ -65,14 +65,14 @@ absl::StatusOr<ShardValue> ShardReader::ReadSnapshot(const WorkerId* asking,
   if (asking == nullptr) {
     return value;
   }
-  return ShardValue{.shard = identity.shard, .outcome = FetchOutcome::kNoSuchSnapshot};
+  return ShardValue{{.shard = identity.shard, .outcome = FetchOutcome::kNoSuchSnapshot}};
 }
 
-std::vector<std::uint64_t> ShardReader::RequestFlush(const WorkerId& writer,
-                                                     std::span<const ShardId> shards) {
+std::vector<PersistedShard> ShardReader::RequestFlush(const WorkerId& writer,
+                                                      std::span<const ShardId> shards) {
   const ShardCatalog& catalog = table_.catalog();
   dirty_.Hurry();
-  std::vector<std::uint64_t> persisted;
+  std::vector<PersistedShard> persisted;
   for (const ShardId id : shards) {
     LiveShardPtr shard;
     if (id < catalog.layout().shards().size()) {
@@ -86,7 +86,8 @@ std::vector<std::uint64_t> ShardReader::RequestFlush(const WorkerId& writer,
                   ? bucket.content().shards[catalog.PositionOf(id)]
                   : nullptr;
     }
-    persisted.push_back(shard == nullptr ? Sequence(0) : shard->PersistedOf(writer));
+    persisted.push_back(
+        {.shard = id, .sequence = shard == nullptr ? Sequence(0) : shard->PersistedOf(writer)});
   }
   return persisted;
 }

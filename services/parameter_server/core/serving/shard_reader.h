@@ -30,7 +30,7 @@ class ShardReader {
   absl::StatusOr<std::vector<ShardValue>> Fetch(const WorkerId* asking,
                                                 std::span<const ShardId> shards,
                                                 std::uint64_t snapshot);
-  std::vector<std::uint64_t> RequestFlush(const WorkerId& writer, std::span<const ShardId> shards);
+  std::vector<PersistedShard> RequestFlush(const WorkerId& writer, std::span<const ShardId> shards);
 
  private:
   absl::StatusOr<ShardValue> ReadSnapshot(const WorkerId* asking,

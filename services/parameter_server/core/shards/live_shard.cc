@@ -165,14 +165,15 @@ ShardValue LiveShard::Read(const WorkerId* asking) {
   const auto copy = std::make_shared_for_overwrite<float[]>(identity_.values);
   const MutexLock lock(content_mutex_);
   std::ranges::copy(content_.values, copy.get());
-  return {.shard = identity_.shard,
-          .outcome = FetchOutcome::kFound,
-          .version = content_.version,
-          .included_sequence = asking != nullptr ? content_.sequences.LastOf(*asking) : Sequence(0),
-          .persisted = asking != nullptr ? PersistedLocked(*asking) : Sequence(0),
-          .examples = examples_,
-          .values = {copy.get(), identity_.values},
-          .owner = copy};
+  return {
+      {.shard = identity_.shard,
+       .outcome = FetchOutcome::kFound,
+       .version = content_.version,
+       .included_sequence = asking != nullptr ? content_.sequences.LastOf(*asking) : Sequence(0),
+       .persisted = asking != nullptr ? PersistedLocked(*asking) : Sequence(0),
+       .examples = examples_},
+      {copy.get(), identity_.values},
+      copy};
 }
 
 std::uint64_t LiveShard::version() {

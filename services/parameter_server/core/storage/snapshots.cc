@@ -183,7 +183,7 @@ absl::Status Snapshots::Drop(std::uint64_t keep_from, std::span<const std::uint6
 absl::StatusOr<ShardValue> Snapshots::Read(std::uint64_t snapshot,
                                            BucketId bucket,
                                            const ShardIdentity& identity) const {
-  ShardValue value{.shard = identity.shard, .outcome = FetchOutcome::kNoSuchSnapshot};
+  ShardValue value{{.shard = identity.shard, .outcome = FetchOutcome::kNoSuchSnapshot}};
   ADAMANT_ASSIGN_OR_RETURN(const auto stored, ReadShard(snapshot, bucket, identity));
   if (stored.has_value()) {
     value.outcome = FetchOutcome::kFound;

@@ -14,13 +14,7 @@ bool DecodeUpdate(const v1::ShardUpdate& header,
   if (header.shard() >= layout.shards().size() || !v1::UpdateKind_IsValid(header.kind())) {
     return false;
   }
-  update = {.shard = header.shard(),
-            .bucket_version = header.bucket_epoch(),
-            .sequence = header.sequence(),
-            .fetched_version = header.fetched_version(),
-            .after_loss = header.after_loss(),
-            .kind = static_cast<UpdateKind>(header.kind()),
-            .operands = header.operands()};
+  update = codec::Decode(header);
   return update.kind == UpdateKind::kOuterProduct ||
          reader.ReadFloats(layout.shards()[update.shard].size(), update.values);
 }
@@ -32,9 +26,7 @@ bool DecodePush(const v1::Push& header,
                 const ShardLayout& layout,
                 Push& push) {
   FloatReader reader(payload.bytes);
-  push.job_examples = header.job_examples();
-  push.examples = header.examples();
-  push.correction = header.has_correction() ? codec::Decode(header.correction()) : Correction{};
+  push.terms = codec::Decode(header);
   push.owner = payload.owner;
   for (const v1::Operands& operands : header.operands()) {
     if (!ReadOperands(operands, reader, push.operands.emplace_back())) {
@@ -49,25 +41,13 @@ bool DecodePush(const v1::Push& header,
   return reader.AtEnd();
 }
 
-void EncodeAcks(std::span<const ShardAck> acks, v1::PushReply& reply) {
-  for (const ShardAck& ack : acks) {
-    codec::Encode(ack, *reply.add_acks());
-  }
-}
-
 void EncodeValues(std::span<const ShardValue> values,
                   v1::FetchReply& reply,
                   std::vector<rpc::LentBytes>& payload) {
   for (const ShardValue& value : values) {
     v1::ShardValue& out = *reply.add_values();
-    out.set_shard(value.shard);
-    out.set_outcome(static_cast<v1::ShardValue::Outcome>(value.outcome));
-    out.set_version(value.version);
-    out.set_included_sequence(value.included_sequence);
+    codec::Encode(value, out);
     out.set_elements(value.values.size());
-    out.set_epoch(value.configuration_version);
-    out.set_persisted(value.persisted);
-    out.set_examples(value.examples);
     if (!value.values.empty()) {
       payload.push_back({std::as_bytes(value.values), value.owner});
     }

@@ -10,7 +10,6 @@
 namespace adamant::v1 {
 class FetchReply;
 class Push;
-class PushReply;
 }  // namespace adamant::v1
 
 namespace adamant::parameter_server {
@@ -21,8 +20,6 @@ bool DecodePush(const v1::Push& header,
                 const rpc::LentBytes& payload,
                 const ShardLayout& layout,
                 Push& push);
-
-void EncodeAcks(std::span<const ShardAck> acks, v1::PushReply& reply);
 
 /// Describes the values found, and lends their bytes to `payload`, in order.
 void EncodeValues(std::span<const ShardValue> values,

@@ -78,11 +78,7 @@ class Encoder {
     const auto [place, added] = operands_.emplace(shared.get(), message_batch_.operands_size());
     if (added) {
       const Operands& operands = shared->operands;
-      v1::Operands& out = *message_batch_.add_operands();
-      out.set_tensor(operands.tensor);
-      out.set_rows(operands.rows);
-      out.set_inputs(operands.inputs);
-      out.set_outputs(operands.outputs);
+      codec::Encode(operands, *message_batch_.add_operands());
       payload_.push_back({std::as_bytes(operands.activations), shared});
       payload_.push_back({std::as_bytes(operands.errors), shared});
     }

@@ -1,6 +1,7 @@
 #include "services/parameter_server/rpc/messages/payload.h"
 
 #include "proto/adamant/v1/parameter_server.pb.h"
+#include "services/common/codec/updates.h"
 
 namespace adamant::parameter_server {
 
@@ -23,10 +24,7 @@ bool FloatReader::ReadFloats(std::uint64_t elements, std::span<const float>& val
 }
 
 bool ReadOperands(const v1::Operands& header, FloatReader& reader, Operands& operands) {
-  operands = {.tensor = header.tensor(),
-              .rows = header.rows(),
-              .inputs = header.inputs(),
-              .outputs = header.outputs()};
+  operands = codec::Decode(header);
   // Products of two 32-bit numbers fit 64 bits.
   return reader.ReadFloats(std::uint64_t{operands.rows} * operands.inputs, operands.activations) &&
          reader.ReadFloats(std::uint64_t{operands.rows} * operands.outputs, operands.errors);

@@ -11,6 +11,7 @@
 
 #include "proto/adamant/v1/parameter_server.pb.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/codec/updates.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
 #include "services/parameter_server/rpc/messages/convert.h"
 #include "services/parameter_server/rpc/workers/replies.h"
@@ -210,7 +211,7 @@ PushDone Exchange::Answering(std::uint64_t request, Replies::PushId push) const 
     Count(acks, metrics);
     v1::ExchangeReply reply;
     reply.set_id(request);
-    EncodeAcks(acks, *reply.mutable_push());
+    codec::Encode(acks, *reply.mutable_push());
     replies->Answer(push, {.header = reply.SerializeAsString(), .payload = {}});
   };
 }
@@ -243,9 +244,9 @@ absl::Status Exchange::HandleFetch(const v1::Fetch& fetch,
                            core->Fetch(writer_ ? &*writer_ : nullptr, shards, fetch.snapshot()));
   for (ShardValue& value : values) {
     if (std::ranges::binary_search(unanswered, value.shard)) {
-      value = {.shard = value.shard,
-               .outcome = FetchOutcome::kNotReady,
-               .configuration_version = value.configuration_version};
+      value = {{.shard = value.shard,
+                .outcome = FetchOutcome::kNotReady,
+                .configuration_version = value.configuration_version}};
     }
   }
   metrics_.fetch_bytes.Increment(static_cast<double>(bytes));
@@ -262,12 +263,7 @@ absl::Status Exchange::HandleFlush(const v1::FlushRequest& flush, v1::FlushReply
     return Closed();
   }
   const std::vector<ShardId> shards(flush.shards().begin(), flush.shards().end());
-  const std::vector<std::uint64_t> persisted = core->RequestFlush(*writer_, shards);
-  for (std::size_t i = 0; i < shards.size(); ++i) {
-    v1::Persisted& out = *reply.add_persisted();
-    out.set_shard(shards[i]);
-    out.set_sequence(persisted[i]);
-  }
+  codec::Encode(core->RequestFlush(*writer_, shards), reply);
   return absl::OkStatus();
 }
 

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "services/common/base/ids.h"
-#include "services/common/optimiser/optimiser.h"
 #include "services/common/protocol/control.h"
 #include "services/common/protocol/updates.h"
 #include "services/common/tensor/shard_layout.h"
@@ -14,11 +13,16 @@ namespace adamant::worker {
 // What the worker's core exchanges with parameter servers and data servers, without the payloads.
 // Meanings are those of proto/adamant/v1/{parameter_server,data_server,control}.proto.
 
+using protocol::FetchedShard;
 using protocol::FetchOutcome;
 using protocol::Lease;
 using protocol::LeaseResult;
+using protocol::PersistedShard;
 using protocol::PushOutcome;
+using protocol::PushTerms;
 using protocol::ShardAck;
+using protocol::ShardUpdate;
+using protocol::UpdateKind;
 using protocol::WorkKind;
 
 using ServerSlot = std::uint32_t;
@@ -48,22 +52,13 @@ ClusterMap ClusterMapOf(const protocol::Membership& view);
 /// Names a fetch of this worker; rising, from 1.
 using FetchId = std::uint64_t;
 
-/// One update of a push, without its values.
-struct RoutedUpdate {
-  ShardId shard = 0;
-  ConfigurationVersion bucket_version = 0;
-  std::uint64_t fetched_version = 0;
-  bool after_loss = false;
-};
-
 struct PushMessage {
   std::uint64_t request = 0;  ///< repeated in the reply
   ServerSlot server = 0;
-  Sequence sequence = 0;
-  std::uint64_t progress = 0;  ///< what schedules count
-  std::uint64_t examples = 0;  ///< that the updates were computed from
-  Correction correction = {};  ///< of the optimiser
-  std::vector<RoutedUpdate> updates = {};
+  PushTerms terms = {};
+  std::vector<ShardUpdate> updates = {};  ///< of one sequence; what they change is in the payload
+
+  [[nodiscard]] Sequence sequence() const { return updates.front().sequence; }
 };
 
 struct PushReply {
@@ -79,16 +74,6 @@ struct FetchMessage {
   std::vector<ShardId> shards = {};
 };
 
-struct FetchedShard {
-  ShardId shard = 0;
-  FetchOutcome outcome = FetchOutcome::kFound;
-  std::uint64_t version = 0;
-  Sequence included_sequence = 0;
-  Sequence persisted = 0;  ///< last of this worker's that is on the server's disk
-  ConfigurationVersion configuration_version = 0;  ///< of the bucket
-  std::uint64_t examples = 0;                      ///< as ShardAck::examples
-};
-
 struct FetchReply {
   std::uint64_t request = 0;
   std::vector<FetchedShard> shards = {};  ///< in the order asked for
@@ -102,12 +87,8 @@ struct FlushMessage {
 };
 
 struct FlushReply {
-  struct Persisted {
-    ShardId shard = 0;
-    Sequence sequence = 0;  ///< last of this worker's that is on the server's disk
-  };
   std::uint64_t request = 0;
-  std::vector<Persisted> persisted = {};
+  std::vector<PersistedShard> persisted = {};
 };
 
 // --- Data servers

@@ -217,7 +217,7 @@ absl::Status Synchroniser::StartPush(GatheredPush push) {
   if (push.finite) {
     ADAMANT_FAILPOINT("push/start");
     const std::uint64_t examples = push.examples();
-    const Sequence sequence = pushes_.Push({.progress = sum.progress.load(),
+    const Sequence sequence = pushes_.Push({.job_examples = sum.progress.load(),
                                             .examples = examples,
                                             .correction = gatherer_.CorrectionFor(sum)});
     asynchrony_.meter().OnPush(sequence, examples);

@@ -176,7 +176,7 @@ ps::Push PushOf(const ps::Entry& entry, ConfigurationVersion version) {
   ps::Push push{.writer = entry.updates[0].writer,
                 .updates = {},
                 .operands = {},
-                .job_examples = entry.updates[0].job_examples,
+                .terms = {.job_examples = entry.updates[0].job_examples},
                 .owner = entry.owner};
   for (const ps::LoggedUpdate& update : entry.updates) {
     push.updates.push_back({.shard = update.shard,

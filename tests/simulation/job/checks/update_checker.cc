@@ -6,8 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "tests/simulation/job/network/convert.h"
-
 namespace adamant::simulation {
 namespace {
 
@@ -59,7 +57,7 @@ std::uint32_t UpdateChecker::Trained(WorkerId worker, const worker::Lease& lease
 // The elements that an update adds 1 to.
 std::vector<std::uint32_t> UpdateChecker::ElementsOf(const PushFrame& push, std::size_t update) {
   std::vector<std::uint32_t> elements;
-  const worker::PushPayload::Update& content = push.payload.updates[update];
+  const worker::ShardUpdate& content = push.payload.updates[update];
   for (std::uint32_t i = 0; i < content.values.size(); ++i) {
     if (content.values[i] != 0) {
       elements.push_back(i);
@@ -91,7 +89,7 @@ std::vector<std::uint32_t> UpdateChecker::ElementsOf(const PushFrame& push, std:
 }
 
 void UpdateChecker::Sent(WorkerId worker, const PushFrame& push) {
-  const Sequence sequence = push.header.sequence;
+  const Sequence sequence = push.header.sequence();
   requests_[{worker, push.header.request}] = sequence;
   const auto [found, fresh] = pushes_.try_emplace({worker, sequence});
   if (fresh && sequence > 1 && !pushes_.contains({worker, sequence - 1})) {

@@ -94,7 +94,7 @@ void PushFrame::Copy() {
     copies.emplace_back(values.begin(), values.end());
     values = copies.back();
   };
-  for (worker::PushPayload::Update& update : payload.updates) {
+  for (worker::ShardUpdate& update : payload.updates) {
     own(update.values);
   }
   for (worker::PushPayload::Operands& operands : payload.operands) {

@@ -69,10 +69,6 @@ struct PeerLetter {
   parameter_server::PeerMessage message;
 };
 
-struct FlushAnswer {
-  worker::FlushReply reply;
-};
-
 using Message = std::variant<controller::MemberMessage,
                              controller::ControllerMessage,
                              data_server::Hello,
@@ -97,7 +93,7 @@ using Message = std::variant<controller::MemberMessage,
                              PeerHelloReply,
                              PeerLetter,
                              worker::FlushMessage,
-                             FlushAnswer>;
+                             worker::FlushReply>;
 
 /// For the history.
 std::string NameOf(const Message& message);

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "tests/simulation/job/network/convert.h"
 #include "tests/simulation/job/processes/worker_process.h"
 
 namespace adamant::simulation {
@@ -147,10 +146,8 @@ void WorkerProcess::OnServiceMessage(StreamId stream, StreamKind kind, Message& 
       world_.updates.Replied(Self(), reply);
       status_.Update(worker_->synchroniser().OnPushReply(reply, clock_.Now()));
     });
-  } else if (const auto* flush = std::get_if<FlushAnswer>(&message)) {
-    Post([this, reply = flush->reply] {
-      status_.Update(worker_->synchroniser().OnFlushReply(reply));
-    });
+  } else if (const auto* flush = std::get_if<worker::FlushReply>(&message)) {
+    Post([this, reply = *flush] { status_.Update(worker_->synchroniser().OnFlushReply(reply)); });
   } else if (const auto* fetch = std::get_if<FetchAnswer>(&message)) {
     Post([this, answer = *fetch] {
       std::size_t next = 0;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "services/common/base/status_macros.h"
-#include "tests/simulation/job/network/convert.h"
 
 namespace adamant::simulation {
 namespace {
@@ -199,8 +198,8 @@ void WorkerProcess::SendPush(const worker::PushMessage& push) {
   frame->payload = worker_->synchroniser().PayloadOf(push);
   if (world_.Has(Mutation::kChangedRetry)) {
     bool again = false;
-    for (const worker::RoutedUpdate& update : push.updates) {
-      again = !sent_.insert({push.sequence, update.shard}).second || again;
+    for (const worker::ShardUpdate& update : push.updates) {
+      again = !sent_.insert({push.sequence(), update.shard}).second || again;
     }
     if (again) {
       ChangeBytes(*frame);

@@ -10,12 +10,12 @@ PushPayload::Operands OperandsOf(const TensorPlan& plan,
                                  const PushContent& content) {
   PushPayload::Operands operands;
   operands.tensor = tensor;
-  operands.inputs = plan.inputs;
-  operands.outputs = plan.outputs;
+  operands.inputs = static_cast<std::uint32_t>(plan.inputs);
+  operands.outputs = static_cast<std::uint32_t>(plan.outputs);
   for (const PushContent::Part& part : content.parts) {
     const Accumulator& accumulator = *part.accumulator;
     const Accumulator::Rows& rows = accumulator.rows[tensor];
-    operands.rows += accumulator.filled_rows;
+    operands.rows += static_cast<std::uint32_t>(accumulator.filled_rows);
     operands.activations.push_back(
         rows.activations.span().first(accumulator.filled_rows * plan.inputs));
     operands.errors.push_back(rows.errors.span().first(accumulator.filled_rows * plan.outputs));
@@ -31,10 +31,10 @@ PushPayload MakePayload(const UpdatePlan& plan,
                         const PushMessage& message) {
   PushPayload payload;
   const std::span<const float> values = content.parts.front().accumulator->values.span();
-  for (const RoutedUpdate& update : message.updates) {
+  for (const ShardUpdate& update : message.updates) {
     const Shard& shard = layout.shards()[update.shard];
     const TensorPlan& tensor = plan.tensors[shard.tensor];
-    PushPayload::Update& out = payload.updates.emplace_back();
+    ShardUpdate& out = payload.updates.emplace_back(update);
     if (!tensor.activations) {
       out.kind = tensor.optimiser.location == OptimiserLocation::kServer
                      ? UpdateKind::kGradient
@@ -46,7 +46,7 @@ PushPayload MakePayload(const UpdatePlan& plan,
       payload.operands.push_back(OperandsOf(tensor, shard.tensor, content));
     }
     out.kind = UpdateKind::kOuterProduct;
-    out.operands = payload.operands.size() - 1;
+    out.operands = static_cast<std::uint32_t>(payload.operands.size() - 1);
   }
   return payload;
 }

@@ -28,25 +28,12 @@ struct PushContent {
   std::atomic<std::uint32_t> pins{0};  ///< payloads that a transport still holds
 };
 
-using protocol::UpdateKind;
-
-/// The bytes behind a PushMessage, in place.
+/// The bytes behind a PushMessage, in place: operands have a piece in each accumulator.
 struct PushPayload {
-  struct Operands {
-    std::uint32_t tensor = 0;
-    std::uint64_t rows = 0;
-    std::uint64_t inputs = 0;
-    std::uint64_t outputs = 0;
-    std::vector<std::span<const float>> activations;  ///< pieces of [rows, inputs]
-    std::vector<std::span<const float>> errors;       ///< pieces of [rows, outputs]
-  };
-  struct Update {
-    UpdateKind kind = UpdateKind::kGradient;
-    std::size_t operands = 0;       ///< kOuterProduct: index
-    std::span<const float> values;  ///< otherwise
-  };
+  using Operands = protocol::LayerOperands<std::vector<std::span<const float>>>;
+
   std::vector<Operands> operands;
-  std::vector<Update> updates;        ///< as in the message
+  std::vector<ShardUpdate> updates;   ///< the message's, with what they change
   std::shared_ptr<const void> owner;  ///< keeps what the spans point into
 };
 

@@ -116,8 +116,8 @@ bool PushStore::NearlyFull() const {
 }
 
 PushPayload PushStore::PayloadOf(const PushMessage& message) {
-  Contents& contents = in_flight_.contains(message.sequence) ? in_flight_ : retained_;
-  const auto found = contents.find(message.sequence);
+  Contents& contents = in_flight_.contains(message.sequence()) ? in_flight_ : retained_;
+  const auto found = contents.find(message.sequence());
   ADAMANT_CHECK(found != contents.end(), "messages are sent as they come");
   PushContent& content = *found->second;
   PushPayload payload = MakePayload(learner_.plan(), learner_.layout(), content, message);

@@ -200,7 +200,7 @@ void PushTracker::OnValue(std::uint64_t request, const FetchedShard& fetched) {
 }
 
 absl::Status PushTracker::OnReply(const FlushReply& reply) {
-  for (const FlushReply::Persisted& persisted : reply.persisted) {
+  for (const PersistedShard& persisted : reply.persisted) {
     PushCursor* const cursor = Find(persisted.shard);
     if (cursor == nullptr) {
       return Broken(persisted.shard, "answers a flush that never was");
@@ -239,13 +239,10 @@ void PushTracker::PollPushes(Clock::TimePoint now, std::vector<Message>& message
         packer.Reserve(server,
                        {pushed.bytes, pushed.operand_bytes, layout_.shards()[pushed.shard].tensor},
                        messages);
-    message.sequence = sequence;
-    const PushTerms& terms = terms_[sequence - first_held()];
-    message.progress = terms.progress;
-    message.examples = terms.examples;
-    message.correction = terms.correction;
+    message.terms = terms_[sequence - first_held()];
     message.updates.push_back({.shard = pushed.shard,
                                .bucket_version = routes_.RecordOf(pushed.shard)->version,
+                               .sequence = sequence,
                                .fetched_version = fetched_version_[pushed.shard],
                                .after_loss = after_loss});
     unanswered_[message.request] = {.server = server, .sequence = sequence};

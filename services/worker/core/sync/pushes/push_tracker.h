@@ -27,13 +27,6 @@ struct PushTrackerOptions {
   bool retain = false;                  ///< what is not known to be on disk may be wanted again
 };
 
-/// Details that a push gives for all its updates.
-struct PushTerms {
-  std::uint64_t progress = 0;  ///< Batch::progress of the furthest
-  std::uint64_t examples = 0;
-  Correction correction = {};
-};
-
 /// A push that has ended: acknowledged in all shards, or refused by a server.
 struct RetiredPush {
   Sequence sequence = 0;

@@ -90,7 +90,7 @@ void WorkerRequests::OnPushed(StreamId stream,
       })) {
     world_.job.Applied(writer.slot, writer.incarnation);
   }
-  owner_.Send(stream, ToWorker(frame->header.request, acks));
+  owner_.Send(stream, worker::PushReply{.request = frame->header.request, .acks = acks});
   // Not inside the core, from where this may be called.
   owner_.After(microseconds(1), [this, stream] { GoOn(stream); });
 }
@@ -138,7 +138,10 @@ void WorkerRequests::OnFetch(StreamId stream,
       world_.updates.Read(value.shard, value.values);
     }
   }
-  owner_.Send(stream, FetchAnswer{.reply = ToWorker(fetch.request, *values), .values = *values});
+  owner_.Send(
+      stream,
+      FetchAnswer{.reply = {.request = fetch.request, .shards = {values->begin(), values->end()}},
+                  .values = *values});
 }
 
 void WorkerRequests::OnFlush(StreamId stream,
@@ -147,12 +150,9 @@ void WorkerRequests::OnFlush(StreamId stream,
   if (!client.writer.has_value()) {
     return;
   }
-  const auto persisted = core_.RequestFlush(*client.writer, flush.shards);
-  worker::FlushReply reply{.request = flush.request, .persisted = {}};
-  for (std::size_t i = 0; i < persisted.size(); ++i) {
-    reply.persisted.push_back({.shard = flush.shards[i], .sequence = persisted[i]});
-  }
-  owner_.Send(stream, FlushAnswer{std::move(reply)});
+  owner_.Send(stream,
+              worker::FlushReply{.request = flush.request,
+                                 .persisted = core_.RequestFlush(*client.writer, flush.shards)});
 }
 
 }  // namespace adamant::simulation

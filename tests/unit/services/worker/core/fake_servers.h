@@ -50,7 +50,7 @@ class FakeServers {
 
   PushReply Apply(const PushMessage& message, const PushPayload& payload) {
     PushReply reply = {.request = message.request};
-    correction_ = message.correction;
+    correction_ = message.terms.correction;
     for (std::size_t i = 0; i < message.updates.size(); ++i) {
       const Shard& shard = layout_.shards()[message.updates[i].shard];
       ShardAck& ack = reply.acks.emplace_back();
@@ -59,17 +59,17 @@ class FakeServers {
              .persisted = disk_.included[shard.id],
              .configuration_version = version_};
       Sequence& included = included_[shard.id];
-      if (message.sequence <= included) {
+      if (message.sequence() <= included) {
         ack.outcome = PushOutcome::kDuplicate;
         continue;
       }
-      if (message.sequence > included + 1 && !message.updates[i].after_loss) {
+      if (message.sequence() > included + 1 && !message.updates[i].after_loss) {
         ack.outcome = PushOutcome::kUnexpectedSequence;
         ack.expected = included + 1;
         continue;
       }
-      included = message.sequence;
-      const PushPayload::Update& update = payload.updates[i];
+      included = message.sequence();
+      const ShardUpdate& update = payload.updates[i];
       const TensorPlan& tensor = plan_.tensors[shard.tensor];
       const std::span<float> weights = Range(weights_, shard);
       if (update.kind == UpdateKind::kWeightChange) {
@@ -79,7 +79,7 @@ class FakeServers {
         if (update.kind == UpdateKind::kOuterProduct) {
           gradient = Product(payload.operands[update.operands], shard);
         }
-        const RuleStep step = tensor.optimiser.At(message.progress);
+        const RuleStep step = tensor.optimiser.At(message.terms.job_examples);
         const std::size_t state = StatePerWeight(step.kind) * shard.size();
         ApplyGradient(step, gradient, Range(state_, shard).first(state), weights);
       }

@@ -242,11 +242,11 @@ class ModelServers {
   void HandlePush(ServerSlot server, const PushMessage& push) {
     PushReply reply = {.request = push.request};
     bool decided = true;
-    for (const RoutedUpdate& update : push.updates) {
+    for (const ShardUpdate& update : push.updates) {
       ShardAck& ack = reply.acks.emplace_back();
       ack.shard = update.shard;
       ack.configuration_version = views_[server][update.shard].version;
-      ack.outcome = Judge(server, push.sequence, update, ack.expected);
+      ack.outcome = Judge(server, push.sequence(), update, ack.expected);
       ack.persisted = Persisted(server, update.shard);
       decided &= ack.outcome != kUndecided;
     }
@@ -259,7 +259,7 @@ class ModelServers {
 
   PushOutcome Judge(ServerSlot server,
                     Sequence sequence,
-                    const RoutedUpdate& update,
+                    const ShardUpdate& update,
                     Sequence& expected) {
     Bucket& bucket = buckets_[update.shard];
     View& view = views_[server][update.shard];

@@ -166,7 +166,7 @@ TEST_F(PersistedTest, ALearnerIsAddedWhenItsDiskHasWhatWorkersMayHaveForgotten) 
 TEST_F(PersistedTest, ARequestReachesAllReplicasAndIsAnsweredAtOnce) {
   ExpectApplied(0, 1);
   rig_.Advance(milliseconds(500));  // the replicas know that it is committed
-  EXPECT_EQ(rig_.server(0).RequestFlush(kWriter, std::vector<ShardId>{0}).at(0), 0u);
+  EXPECT_EQ(rig_.server(0).RequestFlush(kWriter, std::vector<ShardId>{0}).at(0).sequence, 0u);
   rig_.Advance(milliseconds(50));
   for (const std::uint32_t slot : {0u, 1u, 2u}) {
     EXPECT_LE(rig_.server(slot).flusher().DueAt(), rig_.clock.Now()) << slot;

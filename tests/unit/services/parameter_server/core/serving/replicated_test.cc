@@ -365,13 +365,13 @@ INSTANTIATE_TEST_SUITE_P(Modes,
 TEST_F(ReplicatedTest, WhatIsLoggedAndNotSyncedCountsAsPersistedWhenItIsFlushed) {
   StartThree(PersistenceMode::kWal);
   ExpectApplied(0, 1);
-  EXPECT_EQ(rig_.server(0).RequestFlush(kWriter, std::vector<ShardId>{0}).at(0), 0u);
+  EXPECT_EQ(rig_.server(0).RequestFlush(kWriter, std::vector<ShardId>{0}).at(0).sequence, 0u);
   rig_.Advance(milliseconds(500));
   for (const std::uint32_t slot : {0u, 1u, 2u}) {
     ASSERT_TRUE(rig_.Flush(slot).ok());
   }
   rig_.Advance(milliseconds(500));
-  EXPECT_EQ(rig_.server(0).RequestFlush(kWriter, std::vector<ShardId>{0}).at(0), 1u);
+  EXPECT_EQ(rig_.server(0).RequestFlush(kWriter, std::vector<ShardId>{0}).at(0).sequence, 1u);
 }
 
 TEST_F(ReplicatedTest, WhatIsSyncedIsPersisted) {
@@ -388,8 +388,10 @@ TEST_F(ReplicatedTest, OnlyThePrimarySaysWhatIsPersisted) {
   }
   rig_.Advance(milliseconds(500));
   const std::vector<ShardId> shards = {0, 999};
-  EXPECT_EQ(rig_.server(0).RequestFlush(kWriter, shards), (std::vector<std::uint64_t>{1, 0}));
-  EXPECT_EQ(rig_.server(1).RequestFlush(kWriter, shards), (std::vector<std::uint64_t>{0, 0}));
+  EXPECT_EQ(rig_.server(0).RequestFlush(kWriter, shards),
+            (std::vector<PersistedShard>{{0, 1}, {999, 0}}));
+  EXPECT_EQ(rig_.server(1).RequestFlush(kWriter, shards),
+            (std::vector<PersistedShard>{{0, 0}, {999, 0}}));
 }
 
 TEST_F(ReplicatedTest, WithoutPersistenceNothingIsWritten) {

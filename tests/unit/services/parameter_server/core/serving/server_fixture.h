@@ -53,7 +53,8 @@ class ServerFixture : public ::testing::Test {
   }
 
   ShardAck PushOne(ShardUpdate update, WorkerId writer = kWriter, std::uint64_t job_examples = 0) {
-    return PushAll({.writer = writer, .updates = {update}, .job_examples = job_examples})[0];
+    return PushAll(
+        {.writer = writer, .updates = {update}, .terms = {.job_examples = job_examples}})[0];
   }
 
   std::vector<float> Values(ShardId shard, std::uint64_t snapshot = 0) {

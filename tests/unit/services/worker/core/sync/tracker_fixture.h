@@ -73,7 +73,7 @@ class TrackerTest : public testing::Test {
   /// All updates of the message get this outcome under their buckets' configurations of now.
   absl::Status Answer(const PushMessage& push, PushOutcome outcome, Sequence expected = 0) {
     PushReply reply = {.request = push.request};
-    for (const RoutedUpdate& update : push.updates) {
+    for (const ShardUpdate& update : push.updates) {
       reply.acks.push_back({.shard = update.shard,
                             .outcome = outcome,
                             .expected = expected,
@@ -96,7 +96,7 @@ class TrackerTest : public testing::Test {
   static std::vector<Sequence> SequencesOf(const std::vector<PushMessage>& pushes) {
     std::vector<Sequence> sequences;
     for (const PushMessage& push : pushes) {
-      sequences.push_back(push.sequence);
+      sequences.push_back(push.sequence());
     }
     return sequences;
   }

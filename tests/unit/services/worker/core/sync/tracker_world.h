@@ -303,7 +303,7 @@ class TrackerWorld {
     const Sequence released = pushes_.Release();
     for (PushTracker::Message& message : pushes_.Poll(now_)) {
       if (const auto* push = std::get_if<PushMessage>(&message)) {
-        EXPECT_GT(push->sequence, released) << "its content is gone";
+        EXPECT_GT(push->sequence(), released) << "its content is gone";
         wires_[push->server].emplace_back(*push);
       } else {
         const auto& flush = std::get<FlushMessage>(message);

@@ -48,7 +48,7 @@ TEST_F(FetchTrackerTest, PushesNameTheVersionsThatTheyWereComputedFrom) {
   pushes_.SetFetchedVersions({5, 7, 6});
   pushes_.Push({});
   for (const PushMessage& push : PollPushes()) {
-    for (const RoutedUpdate& update : push.updates) {
+    for (const ShardUpdate& update : push.updates) {
       EXPECT_EQ(update.fetched_version, update.shard == 0 ? 5u : update.shard == 1 ? 7u : 6u);
     }
   }
@@ -84,7 +84,7 @@ TEST_F(FetchTrackerTest, AnAcknowledgementOfAHigherConfigurationMakesOlderValues
   pushes_.Push({});
   for (const PushMessage& push : PollPushes()) {
     PushReply reply = {.request = push.request};
-    for (const RoutedUpdate& update : push.updates) {
+    for (const ShardUpdate& update : push.updates) {
       reply.acks.push_back(
           {.shard = update.shard, .outcome = PushOutcome::kApplied, .configuration_version = 20});
     }

@@ -15,12 +15,12 @@ using std::chrono::milliseconds;
 class PushTrackerTest : public TrackerTest {};
 
 TEST_F(PushTrackerTest, UpdatesAreGroupedByPrimary) {
-  EXPECT_EQ(pushes_.Push({.progress = 77}), 1u);
+  EXPECT_EQ(pushes_.Push({.job_examples = 77}), 1u);
   const auto pushes = PollPushes();
   ASSERT_EQ(pushes.size(), 2u);
   EXPECT_EQ(pushes[0].server, 0u);
-  EXPECT_EQ(pushes[0].sequence, 1u);
-  EXPECT_EQ(pushes[0].progress, 77u);
+  EXPECT_EQ(pushes[0].sequence(), 1u);
+  EXPECT_EQ(pushes[0].terms.job_examples, 77u);
   ASSERT_EQ(pushes[0].updates.size(), 2u);
   EXPECT_EQ(pushes[0].updates[1].shard, 2u);
   EXPECT_EQ(pushes[0].updates[1].bucket_version, 12u);
@@ -80,7 +80,7 @@ TEST_F(PushTrackerTest, ABrokenStreamSendsAgainWhatIsNotAcknowledged) {
   const auto after = PollPushes();
   ASSERT_EQ(after.size(), 1u);
   EXPECT_EQ(after[0].updates[0].shard, 1u);
-  EXPECT_EQ(after[0].sequence, 1u);
+  EXPECT_EQ(after[0].sequence(), 1u);
   // The answer to the first sending says nothing about the second.
   ASSERT_TRUE(Answer(before[1], PushOutcome::kApplied).ok());
   EXPECT_TRUE(pushes_.TakeRetired().empty());

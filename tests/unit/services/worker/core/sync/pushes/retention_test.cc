@@ -144,7 +144,7 @@ TEST_F(RetentionTest, ARollbackBelowAcknowledgementsSendsTheShardsUpdatesAgainIn
     pushes = PollPushes();
     ASSERT_FALSE(pushes.empty());
     for (const PushMessage& push : pushes) {
-      EXPECT_EQ(push.sequence, next++);
+      EXPECT_EQ(push.sequence(), next++);
       ASSERT_EQ(push.updates.size(), 1u);
       EXPECT_EQ(push.updates[0].shard, 1u);
       EXPECT_FALSE(push.updates[0].after_loss);
