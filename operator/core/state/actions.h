@@ -12,6 +12,7 @@
 #include "operator/core/state/failure_rules.h"
 #include "operator/core/state/messages.h"
 #include "operator/core/state/state.h"
+#include "services/common/base/clock.h"
 #include "services/common/base/ids.h"
 
 /// Events that happen to a JobController, and actions that it asks of the reconciler that carries
@@ -97,8 +98,7 @@ struct ReconcilerFailed {
   std::string reason{};
 };
 
-/// Time has passed.
-struct Tick {};
+using adamant::Tick;
 
 using Event = std::variant<Received,
                            Disconnected,

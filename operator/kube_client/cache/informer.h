@@ -66,14 +66,7 @@ class Informer {
  public:
   using Pointer = std::shared_ptr<const T>;
 
-  struct Change {
-    const ObjectKey& key;
-    Pointer before;  ///< null: added
-    Pointer after;   ///< null: deleted
-    /// Of a deletion that was not seen but found out by a new list: `before` may not be the last
-    /// state of the object.
-    bool final_state_unknown = false;
-  };
+  using Change = ObjectChange<T>;
 
   using Parse = std::function<Pointer(const Json& object)>;  ///< null: not kept
   using IndexFunction = std::function<std::vector<std::string>(const T& value)>;

@@ -18,6 +18,17 @@
 
 namespace adamant::kube {
 
+/// Change of an object, as what was made of it.
+template <class T>
+struct ObjectChange {
+  const ObjectKey& key;
+  std::shared_ptr<const T> before;  ///< null: added
+  std::shared_ptr<const T> after;   ///< null: deleted
+  /// Of a deletion that was not seen but found out by a new list: `before` may not be the last
+  /// state of the object.
+  bool final_state_unknown = false;
+};
+
 /// The part of an Informer that does not depend on the type of its values: what was made of the
 /// objects, by key and by index.
 /// Threads: the ObjectSink's members, Resend and what they call: one; reading: any.
@@ -25,12 +36,7 @@ class ObjectCache final : public ObjectSink {
  public:
   using Value = std::shared_ptr<const void>;
 
-  struct Change {
-    const ObjectKey& key;
-    Value before;                      // null: added
-    Value after;                       // null: deleted
-    bool final_state_unknown = false;  // deleted unseen
-  };
+  using Change = ObjectChange<void>;
 
   /// Null: the object is not kept.
   using Parse = std::function<Value(const Json& object)>;

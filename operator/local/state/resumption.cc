@@ -93,7 +93,7 @@ bool IsWithin(std::string_view path, std::string_view rule) {
          (path.starts_with(rule) && (path.size() == rule.size() || path[rule.size()] == '.'));
 }
 
-Rule RuleOf(const job::Change& change) {
+Rule RuleOf(const job::FieldChange& change) {
   Rule found = kRules[0];
   for (const Rule& rule : kRules) {
     if (IsWithin(change.path, rule.path) && rule.path.size() >= found.path.size()) {
@@ -217,7 +217,7 @@ absl::Status CompareManifests(Comparison& comparison) {
                      comparison.paths.job().string() +
                      " is as it was then, go on with --accept-changes");
   }
-  for (const job::Change& change : job::ChangesBetween(*started, comparison.job)) {
+  for (const job::FieldChange& change : job::ChangesBetween(*started, comparison.job)) {
     const bool other_size = comparison.other_size && IsWithin(change.path, kTrain);
     Judge(job::Format(change),
           other_size ? Rule{kTrain, Answer::kRefused, kBatches} : RuleOf(change),

@@ -20,6 +20,9 @@ class Clock {
   [[nodiscard]] virtual std::chrono::system_clock::time_point WallNow() const = 0;
 };
 
+/// Input of a state machine: time has passed.
+struct Tick {};
+
 /// The clock of this machine (CLOCK_BOOTTIME).
 class SystemClock final : public Clock {
  public:

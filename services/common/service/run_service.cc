@@ -19,8 +19,8 @@
 #include "services/common/rpc/grpc_log.h"
 #include "services/common/rpc/server.h"
 #include "services/common/rpc/tune_malloc.h"
+#include "services/common/service/control_stream.h"
 #include "services/common/service/flags.h"
-#include "services/common/service/member.h"
 #include "services/common/service/service.h"
 #include "services/common/service/stop_signals.h"
 
@@ -61,8 +61,8 @@ absl::StatusOr<std::string> NewUid() {
 // Sends the service's progress once a second until destroyed.
 class Heart {
  public:
-  Heart(Service& service, Member& member)
-      : service_(service), member_(member), thread_([this] { Beat(); }) {}
+  Heart(Service& service, ControlStream& stream)
+      : service_(service), stream_(stream), thread_([this] { Beat(); }) {}
 
   ~Heart() {
     {
@@ -78,7 +78,7 @@ class Heart {
     while (true) {
       v1::MemberMessage message;
       service_.FillHeartbeat(*message.mutable_heartbeat());
-      member_.Send(message);
+      stream_.Send(message);
       MutexLock lock(mutex_);
       if (!stopped_) {
         changed_.WaitFor(mutex_, kHeartbeatInterval);
@@ -90,7 +90,7 @@ class Heart {
   }
 
   Service& service_;
-  Member& member_;
+  ControlStream& stream_;
   Mutex mutex_;
   CondVar changed_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
@@ -116,80 +116,81 @@ class OwnJob {
 };
 
 // False when the process should end instead.
-absl::StatusOr<bool> Start(Service& service, const v1::Welcome& welcome, Member& member) {
+absl::StatusOr<bool> Start(Service& service, const v1::Welcome& welcome, ControlStream& stream) {
   const absl::Status status = service.Start(welcome);
   if (status.ok()) {
     return true;
   }
-  if (absl::IsCancelled(status) && member.stopping()) {
+  if (absl::IsCancelled(status) && stream.stopping()) {
     return false;
   }
   if (absl::IsInvalidArgument(status) || absl::IsDataLoss(status)) {
-    member.Refuse(status);
+    stream.Refuse(status);
   } else {
-    member.Fail(status, false);
+    stream.Fail(status, false);
   }
   return status;
 }
 
 // Waits for Welcome and starts `service`; false when the process should end instead, and why.
-absl::StatusOr<bool> StartService(Service& service, Member& member, OwnJob& job) {
+absl::StatusOr<bool> StartService(Service& service, ControlStream& stream, OwnJob& job) {
   while (true) {
-    const Member::Event event = member.Next();
+    const ControlStream::Event event = stream.Next();
     if (const auto* welcome = std::get_if<v1::Welcome>(&event)) {
       job.Set(welcome->job_uid());
-      return Start(service, *welcome, member);
+      return Start(service, *welcome, stream);
     }
-    if (std::holds_alternative<Member::StopRequested>(event)) {
+    if (std::holds_alternative<ControlStream::StopRequested>(event)) {
       return false;
     }
-    if (const auto* end = std::get_if<Member::End>(&event)) {
+    if (const auto* end = std::get_if<ControlStream::End>(&event)) {
       return end->status.ok() ? absl::StatusOr<bool>(false) : end->status;
     }
   }
 }
 
 // Hands `event` to the service; false when it is the end.
-bool Deliver(const Member::Event& event, Service& service) {
+bool Deliver(const ControlStream::Event& event, Service& service) {
   if (const auto* message = std::get_if<v1::ControllerMessage>(&event)) {
     service.OnMessage(*message);
-  } else if (std::holds_alternative<Member::Away>(event)) {
+  } else if (std::holds_alternative<ControlStream::Away>(event)) {
     service.OnControllerAway();
-  } else if (std::holds_alternative<Member::Rejoined>(event)) {
+  } else if (std::holds_alternative<ControlStream::Rejoined>(event)) {
     service.OnRejoined();
   }
-  return !std::holds_alternative<Member::End>(event);
+  return !std::holds_alternative<ControlStream::End>(event);
 }
 
 // Lets the service hand over, for a few seconds at most; returns at once when the controller says
 // that this is the end, or when the process fails.
-absl::Status Drain(Service& service, Member& member) {
+absl::Status Drain(Service& service, ControlStream& stream) {
   const auto deadline = std::chrono::steady_clock::now() + kDrainTimeout;
   service.BeginDrain();
   while (!service.Drained() && std::chrono::steady_clock::now() < deadline) {
-    const std::optional<Member::Event> event = member.NextWithin(kDrainCheckInterval);
+    const std::optional<ControlStream::Event> event = stream.NextWithin(kDrainCheckInterval);
     if (event.has_value() && !Deliver(*event, service)) {
-      return std::get<Member::End>(*event).status;
+      return std::get<ControlStream::End>(*event).status;
     }
   }
   return absl::OkStatus();
 }
 
 // Drives `service` until it should end; says why.
-absl::Status Drive(Service& service, Member& member, OwnJob& job) {
-  ADAMANT_ASSIGN_OR_RETURN(const bool started, StartService(service, member, job));
+absl::Status Drive(Service& service, ControlStream& stream, OwnJob& job) {
+  ADAMANT_ASSIGN_OR_RETURN(const bool started, StartService(service, stream, job));
   if (!started) {
     return absl::OkStatus();
   }
   absl::Status status;
   {
-    const Heart heart(service, member);
-    Member::Event event = member.Next();
-    while (!std::holds_alternative<Member::StopRequested>(event) && Deliver(event, service)) {
-      event = member.Next();
+    const Heart heart(service, stream);
+    ControlStream::Event event = stream.Next();
+    while (!std::holds_alternative<ControlStream::StopRequested>(event) &&
+           Deliver(event, service)) {
+      event = stream.Next();
     }
-    const auto* end = std::get_if<Member::End>(&event);
-    status = end != nullptr ? end->status : Drain(service, member);
+    const auto* end = std::get_if<ControlStream::End>(&event);
+    status = end != nullptr ? end->status : Drain(service, stream);
   }
   service.Stop();
   return status;
@@ -251,7 +252,7 @@ absl::StatusOr<Listeners> Listen(Endpoints endpoints,
 // joining: what fails before is a matter of flags and configuration, unless it is Unavailable.
 absl::Status Serve(v1::Role role,
                    const ServiceFlags& flags,
-                   Member& member,
+                   ControlStream& stream,
                    const ServiceFactory& factory,
                    bool& configured) {
   ADAMANT_ASSIGN_OR_RETURN(std::string uid, NewUid());
@@ -264,21 +265,21 @@ absl::Status Serve(v1::Role role,
   metrics::Registry registry;
   ADAMANT_ASSIGN_OR_RETURN(const auto exposer,
                            metrics::Exposer::Start(flags.metrics_listen, registry));
-  ADAMANT_ASSIGN_OR_RETURN(const auto service, factory(ServiceContext{flags, member, registry}));
+  ADAMANT_ASSIGN_OR_RETURN(const auto service, factory(ServiceContext{flags, stream, registry}));
   v1::Join join = MakeJoin(role, flags, std::move(uid));
   join.set_metrics_address(exposer->address());
   OwnJob job;
   ADAMANT_ASSIGN_OR_RETURN(const Listeners listeners,
                            Listen(service->GetEndpoints(), flags, job, join));
   configured = true;
-  member.Join(std::move(join));
-  const absl::Status status = Drive(*service, member, job);
+  stream.Join(std::move(join));
+  const absl::Status status = Drive(*service, stream, job);
   if (status.ok()) {
     v1::MemberMessage leaving;
     leaving.mutable_leaving();
-    member.Send(leaving);
+    stream.Send(leaving);
   }
-  member.Leave(kLeaveTimeout);
+  stream.Leave(kLeaveTimeout);
   listeners.Stop();
   return status;
 }
@@ -299,15 +300,15 @@ int RunService(int argc, char** argv, v1::Role role, const ServiceFactory& facto
     LogError("the parent process has ended", {{"pid", flags.parent_pid}});
     return kFailed;
   }
-  Member member(flags.service.controller);
+  ControlStream stream(flags.service.controller);
   std::atomic<bool> signalled = false;
   const StopSignals signals([&] {
     signalled = true;
-    member.RequestStop();
+    stream.RequestStop();
   });
   rpc::KeepGrpc();  // now, because its threads must not take those signals
   bool configured = false;
-  const absl::Status status = Serve(role, flags.service, member, factory, configured);
+  const absl::Status status = Serve(role, flags.service, stream, factory, configured);
   if (status.ok()) {
     LogInfo("stopped");
     return signalled ? flags.signalled_exit_code : 0;

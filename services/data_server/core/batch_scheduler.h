@@ -66,7 +66,7 @@ class BatchScheduler {
   using TimePoint = Clock::TimePoint;
 
   void On(const Hello& hello, TimePoint now) { batches_.OnHello(hello, now); }
-  void On(const Disconnected& gone, TimePoint) { batches_.OnDisconnected(gone.worker); }
+  void On(const WorkerDisconnected& gone, TimePoint) { batches_.OnDisconnected(gone.worker); }
   void On(const Acknowledge& message, TimePoint now) { batches_.OnResults(message, now); }
   void On(const HandBack& message, TimePoint now) { batches_.OnHandBack(message, now); }
   void On(const KeepAlive& message, TimePoint now);

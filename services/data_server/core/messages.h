@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "services/common/base/clock.h"
 #include "services/common/base/ids.h"
 #include "services/common/protocol/control.h"
 
@@ -37,7 +38,7 @@ struct Hello {
 };
 
 /// The worker's stream is gone. Its leases last until they end otherwise.
-struct Disconnected {
+struct WorkerDisconnected {
   WorkerId worker;
 };
 
@@ -88,11 +89,11 @@ struct RecordWritten {
   std::uint64_t version = 0;  ///< of the value written; without meaning after a conflict
 };
 
-/// Time has passed: see BatchScheduler::NextWake.
-struct Tick {};
+/// Due at BatchScheduler::NextWake.
+using adamant::Tick;
 
 using Input = std::variant<Hello,
-                           Disconnected,
+                           WorkerDisconnected,
                            Acknowledge,
                            HandBack,
                            KeepAlive,

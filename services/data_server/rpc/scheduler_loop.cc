@@ -119,7 +119,7 @@ bool SchedulerLoop::Register(const Event& event) {
       stream->Cancel();
     }
     stream = event.stream;
-  } else if (const auto* gone = std::get_if<Disconnected>(&event.input)) {
+  } else if (const auto* gone = std::get_if<WorkerDisconnected>(&event.input)) {
     const auto stream = streams_.find(gone->worker);
     if (stream == streams_.end() || stream->second != event.stream) {
       return false;

@@ -98,7 +98,7 @@ absl::Status ServeWork(rpc::FrameStream& stream,
   if (work->AwaitAdmission()) {
     status = Receive(stream, worker, work, loop);
   }
-  loop.Post(Disconnected{.worker = worker}, work);
+  loop.Post(WorkerDisconnected{.worker = worker}, work);
   work->Close();
   writer.join();
   work->Detach();  // the loop may hold it for a moment longer

@@ -39,7 +39,7 @@ std::string TextOf(const Message& message, const FieldDescriptor& field, ScalarT
 void Compare(const Message& before,
              const Message& after,
              const std::string& path,
-             std::vector<Change>& changes) {
+             std::vector<FieldChange>& changes) {
   for (int i = 0; i < before.GetDescriptor()->field_count(); ++i) {
     const FieldDescriptor& field = *before.GetDescriptor()->field(i);
     const std::string field_path = FieldPath(path, field.json_name());
@@ -49,9 +49,9 @@ void Compare(const Message& before,
         changes.push_back({.path = field_path, .before = "", .after = ""});
       }
     } else if (type) {
-      Change change{.path = field_path,
-                    .before = TextOf(before, field, *type),
-                    .after = TextOf(after, field, *type)};
+      FieldChange change{.path = field_path,
+                         .before = TextOf(before, field, *type),
+                         .after = TextOf(after, field, *type)};
       if (change.before != change.after) {
         changes.push_back(std::move(change));
       }
@@ -66,7 +66,7 @@ void Compare(const Message& before,
 
 }  // namespace
 
-std::string Format(const Change& change) {
+std::string Format(const FieldChange& change) {
   if (change.before.empty() && change.after.empty()) {
     return change.path + ": changed";
   }
@@ -74,8 +74,9 @@ std::string Format(const Change& change) {
   return change.path + ": " + text(change.before) + " -> " + text(change.after);
 }
 
-std::vector<Change> ChangesBetween(const v1::TrainingJob& before, const v1::TrainingJob& after) {
-  std::vector<Change> changes;
+std::vector<FieldChange> ChangesBetween(const v1::TrainingJob& before,
+                                        const v1::TrainingJob& after) {
+  std::vector<FieldChange> changes;
   Compare(before, after, "", changes);
   return changes;
 }

@@ -16,7 +16,7 @@
 
 #include "proto/adamant/v1/control.grpc.pb.h"
 #include "services/common/rpc/channel.h"
-#include "services/common/service/member.h"
+#include "services/common/service/control_stream.h"
 #include "tests/fakes/port_attack.h"
 
 namespace adamant::control {
@@ -75,12 +75,12 @@ class FloodTest : public testing::Test {
 
   // The server lives, and lets members in.
   void ExpectServes() {
-    service::Member member(address_);
+    service::ControlStream stream(address_);
     v1::Join join;
     join.set_job("mine");
     join.set_uid("me");
     join.set_role(v1::WORKER);
-    member.Join(join);
+    stream.Join(join);
     EXPECT_EQ(ReadLine(), "joined");
   }
 

@@ -108,7 +108,7 @@ void DataServerProcess::OnServiceEnded(StreamId stream, StreamKind kind) {
   }
   if (auto node = workers_.extract(stream); !node.empty()) {
     streams_.erase(node.mapped());
-    Handle(data_server::Disconnected{node.mapped()});
+    Handle(data_server::WorkerDisconnected{node.mapped()});
   }
 }
 

@@ -216,7 +216,7 @@ TEST_F(BatchSchedulerTest, NewProcessOnTheSlotGetsItsBatchesAndTheOldOneIsRefuse
 TEST_F(BatchSchedulerTest, AfterAReconnectTheWindowIsFreeAndOldLeasesEndInTime) {
   Begin(2);
   h.TakeDispatchedTo(kA);
-  h.Send(Disconnected{.worker = kA});
+  h.Send(WorkerDisconnected{.worker = kA});
   h.Send(KeepAlive{.worker = kA});
   EXPECT_THAT(h.TakeDispatchedTo(kA), IsEmpty());
   h.Send(Hello{.worker = kA, .window = 2});

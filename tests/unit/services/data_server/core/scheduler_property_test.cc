@@ -315,7 +315,7 @@ class World {
 
   void BreakStream(Worker& worker, Server& server) {
     if (server.alive) {
-      Handle(server, Disconnected{.worker = worker.id});
+      Handle(server, WorkerDisconnected{.worker = worker.id});
       if (rng_.Below(2) == 0) {
         worker.to_train.clear();  // they were on their way
       }

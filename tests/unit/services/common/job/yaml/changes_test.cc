@@ -41,7 +41,7 @@ std::vector<std::string> Changes(
   EXPECT_NE(after.job, nullptr) << Format(after.problems.front());
   std::vector<std::string> lines;
   if (before.job != nullptr && after.job != nullptr) {
-    for (const Change& change : ChangesBetween(*before.job, *after.job)) {
+    for (const FieldChange& change : ChangesBetween(*before.job, *after.job)) {
       lines.push_back(Format(change));
     }
   }

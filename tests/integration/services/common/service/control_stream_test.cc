@@ -1,4 +1,4 @@
-#include "services/common/service/member.h"
+#include "services/common/service/control_stream.h"
 
 #include <gtest/gtest.h>
 
@@ -35,28 +35,28 @@ v1::MemberMessage EpochEnded(DataEpoch epoch) {
   return message;
 }
 
-class MemberTest : public testing::Test {
+class ControlStreamTest : public testing::Test {
  protected:
   // Joins under incarnation 7 in term 2 of job 1.
   void Join() {
-    member_.Join(WorkerJoin());
+    stream_.Join(WorkerJoin());
     ASSERT_TRUE(controller_->Receive()->has_join());
     controller_->Welcome(2, 7, 1);
-    ASSERT_TRUE(std::holds_alternative<v1::Welcome>(member_.Next()));
+    ASSERT_TRUE(std::holds_alternative<v1::Welcome>(stream_.Next()));
   }
 
   std::uint64_t NextEpoch() {
-    return std::get<v1::ControllerMessage>(member_.Next()).open_epoch().epoch();
+    return std::get<v1::ControllerMessage>(stream_.Next()).open_epoch().epoch();
   }
 
-  absl::Status NextEnd() { return std::get<Member::End>(member_.Next()).status; }
+  absl::Status NextEnd() { return std::get<ControlStream::End>(stream_.Next()).status; }
 
   std::unique_ptr<FakeController> controller_ = std::make_unique<FakeController>();
-  Member member_{controller_->address(), kFast};
+  ControlStream stream_{controller_->address(), kFast};
 };
 
-TEST_F(MemberTest, JoinsAndIsWelcomed) {
-  member_.Join(WorkerJoin());
+TEST_F(ControlStreamTest, JoinsAndIsWelcomed) {
+  stream_.Join(WorkerJoin());
   const auto join = controller_->Receive();
   ASSERT_TRUE(join.has_value());
   EXPECT_EQ(join->join().format_version(), 1u);
@@ -64,15 +64,15 @@ TEST_F(MemberTest, JoinsAndIsWelcomed) {
   EXPECT_EQ(join->join().uid(), "some-uid");
   EXPECT_EQ(join->join().incarnation(), 0u);
   controller_->Welcome(2, 7, 1);
-  const auto event = member_.Next();
+  const auto event = stream_.Next();
   EXPECT_EQ(std::get<v1::Welcome>(event).incarnation(), 7u);
 }
 
-TEST_F(MemberTest, MessagesGoBothWaysInOrder) {
+TEST_F(ControlStreamTest, MessagesGoBothWaysInOrder) {
   Join();
   for (std::uint64_t i = 1; i <= 100; ++i) {
     controller_->Send(OpenEpoch(i));
-    member_.Send(EpochEnded(i));
+    stream_.Send(EpochEnded(i));
   }
   for (std::uint64_t i = 1; i <= 100; ++i) {
     EXPECT_EQ(NextEpoch(), i);
@@ -80,55 +80,55 @@ TEST_F(MemberTest, MessagesGoBothWaysInOrder) {
   }
 }
 
-TEST_F(MemberTest, WhatWasQueuedBeforeJoiningIsSentAfterIt) {
-  member_.Send(EpochEnded(1));
+TEST_F(ControlStreamTest, WhatWasQueuedBeforeJoiningIsSentAfterIt) {
+  stream_.Send(EpochEnded(1));
   Join();
   EXPECT_EQ(controller_->Receive()->epoch_ended().epoch(), 1u);
 }
 
-TEST_F(MemberTest, BrokenStreamIsJoinedAgainUnderTheSameIncarnation) {
+TEST_F(ControlStreamTest, BrokenStreamIsJoinedAgainUnderTheSameIncarnation) {
   Join();
   controller_->Break();
   EXPECT_FALSE(controller_->Receive().has_value());
   EXPECT_EQ(controller_->Receive()->join().incarnation(), 7u);
   controller_->Welcome(2, 7, 1);
   controller_->Send(OpenEpoch(5));
-  EXPECT_TRUE(std::holds_alternative<Member::Away>(member_.Next()));
-  EXPECT_TRUE(std::holds_alternative<Member::Rejoined>(member_.Next()));
+  EXPECT_TRUE(std::holds_alternative<ControlStream::Away>(stream_.Next()));
+  EXPECT_TRUE(std::holds_alternative<ControlStream::Rejoined>(stream_.Next()));
   EXPECT_EQ(NextEpoch(), 5u);  // and no second Welcome
-  member_.Send(EpochEnded(5));
+  stream_.Send(EpochEnded(5));
   EXPECT_EQ(controller_->Receive()->epoch_ended().epoch(), 5u);
 }
 
-TEST_F(MemberTest, RestartedControllerIsFoundAgain) {
+TEST_F(ControlStreamTest, RestartedControllerIsFoundAgain) {
   Join();
   const std::string address = controller_->address();
   controller_.reset();
   // What is on its way when the stream breaks is lost.
-  ASSERT_TRUE(std::holds_alternative<Member::Away>(member_.Next()));
-  member_.Send(EpochEnded(1));
+  ASSERT_TRUE(std::holds_alternative<ControlStream::Away>(stream_.Next()));
+  stream_.Send(EpochEnded(1));
   controller_ = std::make_unique<FakeController>(address);
   EXPECT_EQ(controller_->Receive()->join().incarnation(), 7u);
   controller_->Welcome(3, 7, 1);
   EXPECT_EQ(controller_->Receive()->epoch_ended().epoch(), 1u);
 }
 
-TEST_F(MemberTest, LowerTermIsNotFollowed) {
+TEST_F(ControlStreamTest, LowerTermIsNotFollowed) {
   Join();
   controller_->Break();
   EXPECT_FALSE(controller_->Receive().has_value());
   EXPECT_TRUE(controller_->Receive()->has_join());
   controller_->Welcome(1, 7, 1);
-  EXPECT_FALSE(controller_->Receive().has_value());  // the member hangs up
+  EXPECT_FALSE(controller_->Receive().has_value());  // the stream hangs up
   EXPECT_TRUE(controller_->Receive()->has_join());   // and tries again
   controller_->Welcome(2, 7, 1);
   controller_->Send(OpenEpoch(4));
-  EXPECT_TRUE(std::holds_alternative<Member::Away>(member_.Next()));
-  EXPECT_TRUE(std::holds_alternative<Member::Rejoined>(member_.Next()));
+  EXPECT_TRUE(std::holds_alternative<ControlStream::Away>(stream_.Next()));
+  EXPECT_TRUE(std::holds_alternative<ControlStream::Rejoined>(stream_.Next()));
   EXPECT_EQ(NextEpoch(), 4u);
 }
 
-// Two controllers, and a member that is told of both.
+// Two controllers, and a stream that is told of both.
 class TwoControllersTest : public testing::Test {
  protected:
   FakeController old_;
@@ -137,37 +137,38 @@ class TwoControllersTest : public testing::Test {
 
 TEST_F(TwoControllersTest, TheOneThatListensIsFound) {
   const std::string gone = FakeController().address();
-  Member member(gone + "," + other_.address(), kFast);
-  member.Join(WorkerJoin());
+  ControlStream stream(gone + "," + other_.address(), kFast);
+  stream.Join(WorkerJoin());
   EXPECT_TRUE(other_.Receive()->has_join());
 }
 
 TEST_F(TwoControllersTest, AMemberLeavesAControllerThatWasReplaced) {
-  Member member(old_.address() + "," + other_.address(), kFast, std::chrono::milliseconds(5));
-  member.Join(WorkerJoin());
+  ControlStream stream(
+      old_.address() + "," + other_.address(), kFast, std::chrono::milliseconds(5));
+  stream.Join(WorkerJoin());
   ASSERT_TRUE(old_.Receive()->has_join());
   old_.Welcome(2, 7, 1);
-  ASSERT_TRUE(std::holds_alternative<v1::Welcome>(member.Next()));
+  ASSERT_TRUE(std::holds_alternative<v1::Welcome>(stream.Next()));
   other_.SetTerm(3);
   EXPECT_FALSE(old_.Receive().has_value());
   EXPECT_EQ(other_.Receive()->join().incarnation(), 7u);
   other_.Welcome(3, 7, 1);
-  EXPECT_TRUE(std::holds_alternative<Member::Away>(member.Next()));
-  EXPECT_TRUE(std::holds_alternative<Member::Rejoined>(member.Next()));
+  EXPECT_TRUE(std::holds_alternative<ControlStream::Away>(stream.Next()));
+  EXPECT_TRUE(std::holds_alternative<ControlStream::Rejoined>(stream.Next()));
 }
 
-TEST_F(MemberTest, AnotherIncarnationAtReconnectEndsTheProcess) {
+TEST_F(ControlStreamTest, AnotherIncarnationAtReconnectEndsTheProcess) {
   Join();
   controller_->Break();
   EXPECT_FALSE(controller_->Receive().has_value());
   EXPECT_TRUE(controller_->Receive()->has_join());
-  EXPECT_TRUE(std::holds_alternative<Member::Away>(member_.Next()));
+  EXPECT_TRUE(std::holds_alternative<ControlStream::Away>(stream_.Next()));
   controller_->Welcome(2, 8, 1);
   EXPECT_TRUE(absl::IsAborted(NextEnd()));
 }
 
-TEST_F(MemberTest, RefusalEndsTheProcessWithItsReason) {
-  member_.Join(WorkerJoin());
+TEST_F(ControlStreamTest, RefusalEndsTheProcessWithItsReason) {
+  stream_.Join(WorkerJoin());
   ASSERT_TRUE(controller_->Receive()->has_join());
   v1::ControllerMessage refused;
   refused.mutable_refused()->set_reason("format version 1, this controller speaks 2");
@@ -177,35 +178,35 @@ TEST_F(MemberTest, RefusalEndsTheProcessWithItsReason) {
   EXPECT_NE(status.message().find("this controller speaks 2"), std::string_view::npos);
 }
 
-TEST_F(MemberTest, StopOvertakesWhatIsQueued) {
+TEST_F(ControlStreamTest, StopOvertakesWhatIsQueued) {
   Join();
   controller_->Send(OpenEpoch(1));
   v1::ControllerMessage stop;
   stop.mutable_stop()->set_reason("done");
   controller_->Send(stop);
-  while (!std::holds_alternative<Member::End>(member_.Next())) {
+  while (!std::holds_alternative<ControlStream::End>(stream_.Next())) {
   }
   EXPECT_TRUE(NextEnd().ok());
 }
 
-TEST_F(MemberTest, ARequestedStopIsToldOnceAndMessagesGoOn) {
+TEST_F(ControlStreamTest, ARequestedStopIsToldOnceAndMessagesGoOn) {
   Join();
   controller_->Send(OpenEpoch(1));
-  member_.RequestStop();
-  EXPECT_TRUE(std::holds_alternative<Member::StopRequested>(member_.Next()));
+  stream_.RequestStop();
+  EXPECT_TRUE(std::holds_alternative<ControlStream::StopRequested>(stream_.Next()));
   EXPECT_EQ(NextEpoch(), 1u);
-  EXPECT_FALSE(member_.NextWithin(std::chrono::milliseconds(1)).has_value());
+  EXPECT_FALSE(stream_.NextWithin(std::chrono::milliseconds(1)).has_value());
 }
 
-TEST_F(MemberTest, LeaveSendsWhatIsQueuedFirst) {
+TEST_F(ControlStreamTest, LeaveSendsWhatIsQueuedFirst) {
   Join();
   for (std::uint64_t i = 1; i <= 50; ++i) {
-    member_.Send(EpochEnded(i));
+    stream_.Send(EpochEnded(i));
   }
   v1::MemberMessage leaving;
   leaving.mutable_leaving();
-  member_.Send(leaving);
-  member_.Leave(std::chrono::seconds(30));
+  stream_.Send(leaving);
+  stream_.Leave(std::chrono::seconds(30));
   for (std::uint64_t i = 1; i <= 50; ++i) {
     EXPECT_EQ(controller_->Receive()->epoch_ended().epoch(), i);
   }
@@ -213,21 +214,21 @@ TEST_F(MemberTest, LeaveSendsWhatIsQueuedFirst) {
   EXPECT_FALSE(controller_->Receive().has_value());
 }
 
-TEST_F(MemberTest, FailureIsReportedAndEndsTheProcess) {
+TEST_F(ControlStreamTest, FailureIsReportedAndEndsTheProcess) {
   Join();
-  member_.Fail(absl::DataLossError("shard 3 is damaged"), /*fatal=*/true);
-  member_.Fail(absl::InternalError("later"), /*fatal=*/false);
+  stream_.Fail(absl::DataLossError("shard 3 is damaged"), /*fatal=*/true);
+  stream_.Fail(absl::InternalError("later"), /*fatal=*/false);
   EXPECT_TRUE(absl::IsDataLoss(NextEnd()));
   const auto failure = controller_->Receive();
   EXPECT_EQ(failure->failure().message(), "shard 3 is damaged");
   EXPECT_TRUE(failure->failure().fatal());
-  member_.Leave(std::chrono::seconds(30));
+  stream_.Leave(std::chrono::seconds(30));
   EXPECT_FALSE(controller_->Receive().has_value());
 }
 
-TEST_F(MemberTest, DivergenceIsAFailureOfItsOwn) {
+TEST_F(ControlStreamTest, DivergenceIsAFailureOfItsOwn) {
   Join();
-  member_.FailDiverged(absl::InvalidArgumentError("training diverged"));
+  stream_.FailDiverged(absl::InvalidArgumentError("training diverged"));
   EXPECT_TRUE(absl::IsInvalidArgument(NextEnd()));
   const auto failure = controller_->Receive();
   EXPECT_EQ(failure->failure().message(), "training diverged");
@@ -236,10 +237,10 @@ TEST_F(MemberTest, DivergenceIsAFailureOfItsOwn) {
 }
 
 TEST(MemberAloneTest, LeaveDoesNotWaitForAControllerThatIsAway) {
-  Member member("127.0.0.1:1", kFast);
-  member.Join(WorkerJoin());
-  member.RequestStop();
-  member.Leave(std::chrono::hours(1));
+  ControlStream stream("127.0.0.1:1", kFast);
+  stream.Join(WorkerJoin());
+  stream.RequestStop();
+  stream.Leave(std::chrono::hours(1));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include "proto/adamant/v1/control.pb.h"
 #include "services/common/base/backoff.h"
 #include "services/common/base/mutex.h"
-#include "services/common/service/outbox.h"
+#include "services/common/service/send_queue.h"
 #include "services/common/service/service.h"
 #include "services/common/service/term_watch.h"
 
@@ -27,7 +27,7 @@ namespace adamant::service {
 /// incarnation when it breaks. Of several controllers that answer it obeys the one of the highest
 /// term that it has heard of.
 /// Threads: Send, Fail, FailDiverged, stopping and RequestStop from any; the others from one.
-class Member final : public ControllerLink {
+class ControlStream final : public ControllerLink {
  public:
   /// The stream is broken; Rejoined follows when it is up again. Not before Welcome.
   struct Away {};
@@ -45,10 +45,10 @@ class Member final : public ControllerLink {
   using Event =
       std::variant<v1::Welcome, v1::ControllerMessage, Away, Rejoined, StopRequested, End>;
 
-  explicit Member(std::string controller,
-                  BackoffOptions backoff = {},
-                  std::chrono::milliseconds term_interval = TermWatch::kInterval);
-  ~Member() override;
+  explicit ControlStream(std::string controller,
+                         BackoffOptions backoff = {},
+                         std::chrono::milliseconds term_interval = TermWatch::kInterval);
+  ~ControlStream() override;
 
   /// Starts to join, with `join` but for the incarnation. Called once.
   void Join(v1::Join join);
@@ -104,7 +104,7 @@ class Member final : public ControllerLink {
   bool away_ = false;  // the controller, which was reported
   std::size_t attempts_ = 0;
 
-  Outbox outbox_;
+  SendQueue queue_;
 
   // Guarded.
   mutable Mutex mutex_;

@@ -1,10 +1,10 @@
-#include "services/common/service/outbox.h"
+#include "services/common/service/send_queue.h"
 
 #include <utility>
 
 namespace adamant::service {
 
-bool Outbox::Push(v1::MemberMessage message) {
+bool SendQueue::Push(v1::MemberMessage message) {
   MutexLock lock(mutex_);
   if (message.has_heartbeat()) {
     std::erase_if(messages_, [](const v1::MemberMessage& old) { return old.has_heartbeat(); });
@@ -18,7 +18,7 @@ bool Outbox::Push(v1::MemberMessage message) {
   return !full;
 }
 
-std::optional<v1::MemberMessage> Outbox::Take() {
+std::optional<v1::MemberMessage> SendQueue::Take() {
   MutexLock lock(mutex_);
   while (messages_.empty() && !interrupted_ && !closed_) {
     changed_.Wait(mutex_);
@@ -31,24 +31,24 @@ std::optional<v1::MemberMessage> Outbox::Take() {
   return message;
 }
 
-void Outbox::Interrupt() {
+void SendQueue::Interrupt() {
   MutexLock lock(mutex_);
   interrupted_ = true;
   changed_.NotifyAll();
 }
 
-void Outbox::Resume() {
+void SendQueue::Resume() {
   MutexLock lock(mutex_);
   interrupted_ = false;
 }
 
-void Outbox::Close() {
+void SendQueue::Close() {
   MutexLock lock(mutex_);
   closed_ = true;
   changed_.NotifyAll();
 }
 
-bool Outbox::finished() const {
+bool SendQueue::finished() const {
   MutexLock lock(mutex_);
   return closed_ && messages_.empty();
 }

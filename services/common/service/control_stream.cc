@@ -1,4 +1,4 @@
-#include "services/common/service/member.h"
+#include "services/common/service/control_stream.h"
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
@@ -33,28 +33,28 @@ constexpr rpc::Liveness kLiveness{.connect = std::chrono::milliseconds(2000),
                                   .ask_after = std::chrono::milliseconds(2000),
                                   .give_up_after = std::chrono::milliseconds(3000)};
 
-// Sends from `outbox` until it is interrupted, or closed and empty, or the stream breaks.
-void SendAll(Outbox& outbox, Stream& stream) {
-  while (const std::optional<v1::MemberMessage> message = outbox.Take()) {
+// Sends from `queue` until it is interrupted, or closed and empty, or the stream breaks.
+void SendAll(SendQueue& queue, Stream& stream) {
+  while (const std::optional<v1::MemberMessage> message = queue.Take()) {
     if (!stream.Write(*message)) {
       return;
     }
   }
-  if (outbox.finished()) {
+  if (queue.finished()) {
     stream.WritesDone();
   }
 }
 
 }  // namespace
 
-Member::Member(std::string controller,
-               BackoffOptions backoff,
-               std::chrono::milliseconds term_interval)
+ControlStream::ControlStream(std::string controller,
+                             BackoffOptions backoff,
+                             std::chrono::milliseconds term_interval)
     : controller_(std::move(controller)), backoff_(backoff), term_interval_(term_interval) {}
 
-Member::~Member() { Leave(std::chrono::milliseconds(0)); }
+ControlStream::~ControlStream() { Leave(std::chrono::milliseconds(0)); }
 
-void Member::Join(v1::Join join) {
+void ControlStream::Join(v1::Join join) {
   join_ = std::move(join);
   join_.set_format_version(kFormatVersion);
   {
@@ -66,33 +66,33 @@ void Member::Join(v1::Join join) {
       controller_, join_.job(), [this](std::uint64_t term) { OnTerm(term); }, term_interval_);
 }
 
-void Member::Send(const v1::MemberMessage& message) {
-  if (!outbox_.Push(message)) {
+void ControlStream::Send(const v1::MemberMessage& message) {
+  if (!queue_.Push(message)) {
     LogWarning("controller away for long: dropped the oldest message to it");
   }
 }
 
-void Member::Fail(const absl::Status& reason, bool fatal) {
+void ControlStream::Fail(const absl::Status& reason, bool fatal) {
   v1::Failure failure;
   failure.set_fatal(fatal);
   FailWith(reason, failure);
 }
 
-void Member::FailDiverged(const absl::Status& reason) {
+void ControlStream::FailDiverged(const absl::Status& reason) {
   v1::Failure failure;
   failure.set_fatal(true);  // for controllers that do not know divergence
   failure.set_diverged(true);
   FailWith(reason, failure);
 }
 
-void Member::Refuse(const absl::Status& reason) {
+void ControlStream::Refuse(const absl::Status& reason) {
   v1::Failure failure;
   failure.set_fatal(true);
   failure.set_invalid(true);
   FailWith(reason, failure);
 }
 
-void Member::FailWith(const absl::Status& reason, const v1::Failure& failure) {
+void ControlStream::FailWith(const absl::Status& reason, const v1::Failure& failure) {
   v1::MemberMessage message;
   *message.mutable_failure() = failure;
   message.mutable_failure()->set_message(std::string(reason.message()));
@@ -105,18 +105,18 @@ void Member::FailWith(const absl::Status& reason, const v1::Failure& failure) {
   changed_.NotifyAll();
 }
 
-bool Member::stopping() const {
+bool ControlStream::stopping() const {
   MutexLock lock(mutex_);
   return stop_requested_ || end_.has_value();
 }
 
-void Member::RequestStop() {
+void ControlStream::RequestStop() {
   MutexLock lock(mutex_);
   stop_requested_ = true;
   changed_.NotifyAll();
 }
 
-Member::Event Member::Next() {
+ControlStream::Event ControlStream::Next() {
   MutexLock lock(mutex_);
   while (!HasEvent()) {
     changed_.Wait(mutex_);
@@ -124,7 +124,7 @@ Member::Event Member::Next() {
   return TakeEvent();
 }
 
-std::optional<Member::Event> Member::NextWithin(std::chrono::milliseconds time) {
+std::optional<ControlStream::Event> ControlStream::NextWithin(std::chrono::milliseconds time) {
   MutexLock lock(mutex_);
   if (!HasEvent()) {
     changed_.WaitFor(mutex_, time);
@@ -132,9 +132,11 @@ std::optional<Member::Event> Member::NextWithin(std::chrono::milliseconds time) 
   return HasEvent() ? std::optional(TakeEvent()) : std::nullopt;
 }
 
-bool Member::HasEvent() const { return end_.has_value() || stop_requested_ || !events_.empty(); }
+bool ControlStream::HasEvent() const {
+  return end_.has_value() || stop_requested_ || !events_.empty();
+}
 
-Member::Event Member::TakeEvent() {
+ControlStream::Event ControlStream::TakeEvent() {
   if (end_.has_value()) {
     return *end_;
   }
@@ -146,7 +148,7 @@ Member::Event Member::TakeEvent() {
   return event;
 }
 
-void Member::OnTerm(std::uint64_t term) {
+void ControlStream::OnTerm(std::uint64_t term) {
   MutexLock lock(mutex_);
   if (term > term_) {
     term_ = term;
@@ -156,9 +158,9 @@ void Member::OnTerm(std::uint64_t term) {
   }
 }
 
-void Member::Leave(std::chrono::milliseconds timeout) {
+void ControlStream::Leave(std::chrono::milliseconds timeout) {
   term_watch_.reset();
-  outbox_.Close();
+  queue_.Close();
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   {
     MutexLock lock(mutex_);
@@ -174,7 +176,7 @@ void Member::Leave(std::chrono::milliseconds timeout) {
   thread_ = {};
 }
 
-void Member::Run() {
+void ControlStream::Run() {
   const std::string& uid = join_.uid();
   Backoff backoff(backoff_, Checksum(std::as_bytes(std::span(uid))));
   Verdict verdict = Verdict::kTryAgain;
@@ -203,7 +205,7 @@ void Member::Run() {
   changed_.NotifyAll();
 }
 
-Member::Verdict Member::Attend(grpc::ClientContext& context) {
+ControlStream::Verdict ControlStream::Attend(grpc::ClientContext& context) {
   const std::vector<std::string> addresses = rpc::Resolve(controller_);
   const std::string& address = addresses[attempts_++ % addresses.size()];
   const auto channel = rpc::NewChannel(address, kMaxMessageBytes, kLiveness);
@@ -225,13 +227,13 @@ Member::Verdict Member::Attend(grpc::ClientContext& context) {
     stream->Finish();
     return verdict;
   }
-  outbox_.Resume();
-  std::jthread sender([&] { SendAll(outbox_, *stream); });
+  queue_.Resume();
+  std::jthread sender([&] { SendAll(queue_, *stream); });
   while (verdict == Verdict::kGoOn && stream->Read(&message)) {
     verdict = Received(std::move(message));
   }
   context.TryCancel();
-  outbox_.Interrupt();
+  queue_.Interrupt();
   sender = {};
   const std::string why = stream->Finish().error_message();
   if (verdict == Verdict::kOver) {
@@ -241,7 +243,7 @@ Member::Verdict Member::Attend(grpc::ClientContext& context) {
   return Verdict::kTryAgain;
 }
 
-Member::Verdict Member::Answered(const v1::ControllerMessage& answer) {
+ControlStream::Verdict ControlStream::Answered(const v1::ControllerMessage& answer) {
   if (answer.has_refused() || answer.has_stop()) {
     return Received(answer) == Verdict::kOver ? Verdict::kOver : Verdict::kTryAgain;
   }
@@ -283,7 +285,7 @@ Member::Verdict Member::Answered(const v1::ControllerMessage& answer) {
   return leaving_ ? Verdict::kTryAgain : Verdict::kGoOn;
 }
 
-Member::Verdict Member::Received(v1::ControllerMessage message) {
+ControlStream::Verdict ControlStream::Received(v1::ControllerMessage message) {
   if (message.has_refused()) {
     EndWith(absl::FailedPreconditionError("the controller at " + controller_ +
                                           " refused this process: " + message.refused().reason()));
@@ -298,7 +300,7 @@ Member::Verdict Member::Received(v1::ControllerMessage message) {
   return Verdict::kGoOn;
 }
 
-void Member::ReportAway(std::string_view why) {
+void ControlStream::ReportAway(std::string_view why) {
   if (IsEnding() || std::exchange(away_, true)) {
     return;  // nobody is missed by a process that ends
   }
@@ -308,12 +310,12 @@ void Member::ReportAway(std::string_view why) {
   }
 }
 
-bool Member::IsEnding() const {
+bool ControlStream::IsEnding() const {
   MutexLock lock(mutex_);
   return leaving_ || end_.has_value();
 }
 
-void Member::EndWith(const absl::Status& status) {
+void ControlStream::EndWith(const absl::Status& status) {
   MutexLock lock(mutex_);
   if (!end_.has_value()) {
     end_ = End{status};
@@ -321,7 +323,7 @@ void Member::EndWith(const absl::Status& status) {
   changed_.NotifyAll();
 }
 
-void Member::AddEvent(Event event) {
+void ControlStream::AddEvent(Event event) {
   MutexLock lock(mutex_);
   events_.push_back(std::move(event));
   changed_.NotifyAll();

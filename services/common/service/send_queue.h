@@ -11,7 +11,7 @@ namespace adamant::service {
 
 /// Messages to the controller that wait to be sent, in order.
 /// Threads: any may Push; one at a time may Take.
-class Outbox {
+class SendQueue {
  public:
   /// More wait only while the controller is away. It asks again when it is back, so the oldest may
   /// go.
