@@ -189,6 +189,11 @@ void Faults::Drain(std::uint32_t slot) {
 }
 
 void Faults::MoveVolume(std::uint32_t slot) {
+  // The folder alone tells of who has left it that it has ended, by a mark that such a disk may
+  // lack.
+  if (cluster_.disk(slot).has_lied()) {
+    return;
+  }
   const auto time = Some(seconds(1), seconds(14));
   Tell("moves a volume", slot);
   cluster_.MoveVolume(slot, world_.scheduler.Chance(0.5), time);

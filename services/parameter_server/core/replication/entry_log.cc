@@ -43,6 +43,7 @@ EntryPtr EntryLog::CommitNext() {
   log_.pop_front();
   log_bytes_ -= entry->bytes;
   ++committed_;
+  committed_origin_ = entry->origin;
   if (!entry->updates.empty()) {
     first_unflushed_ = flushed_ >= changed_ ? committed_ : first_unflushed_;
     changed_ = committed_;
@@ -74,6 +75,7 @@ Lsn EntryLog::OnDisk() const {
 
 void EntryLog::Clear() {
   committed_ = 0;
+  committed_origin_ = 0;
   persisted_ = 0;
   changed_ = 0;
   first_unflushed_ = 0;
@@ -83,9 +85,10 @@ void EntryLog::Clear() {
   log_bytes_ = 0;
 }
 
-void EntryLog::BeginAt(Lsn base) {
+void EntryLog::BeginAt(Lsn base, ConfigurationVersion origin) {
   Clear();
   committed_ = base;
+  committed_origin_ = origin;
   persisted_ = base;
   flushed_ = base;  // the copy counts when it is on disk
 }

@@ -18,6 +18,11 @@ class EntryLog {
   explicit EntryLog(Logging logging) : logging_(logging) {}
 
   [[nodiscard]] Lsn committed() const { return committed_; }
+
+  /// Returns the configuration version under which the last committed entry was appended; 0: there
+  /// is none.
+  [[nodiscard]] ConfigurationVersion committed_origin() const { return committed_origin_; }
+
   [[nodiscard]] Lsn prepared() const { return committed_ + log_.size(); }
 
   /// Returns up to where all that must be stored is.
@@ -57,8 +62,9 @@ class EntryLog {
   /// Forgets all.
   void Clear();
 
-  /// Forgets all, and begins behind `base`: a copy of what was committed up to there follows.
-  void BeginAt(Lsn base);
+  /// Forgets all, and begins behind `base`, whose entry has this origin: a copy of what was
+  /// committed up to there follows.
+  void BeginAt(Lsn base, ConfigurationVersion origin);
 
  private:
   [[nodiscard]] bool MustPersist(const Entry& entry) const;
@@ -66,6 +72,7 @@ class EntryLog {
 
   const Logging logging_;
   Lsn committed_ = 0;
+  ConfigurationVersion committed_origin_ = 0;
   std::deque<EntryPtr> log_;  // entries committed_ + 1, …
   std::uint64_t log_bytes_ = 0;
   Lsn persisted_ = 0;

@@ -4,10 +4,10 @@
 
 namespace adamant::parameter_server {
 
-void LocalCopy::BeginCopy(std::uint64_t copy, Lsn base) {
+void LocalCopy::BeginCopy(std::uint64_t copy, Lsn base, ConfigurationVersion origin) {
   has_content_ = false;
   copy_ = copy;
-  log_.BeginAt(base);
+  log_.BeginAt(base, origin);
 }
 
 void LocalCopy::Keep(const EntryPtr& entry) {

@@ -29,8 +29,9 @@ class LocalCopy {
   [[nodiscard]] std::uint64_t copy() const { return copy_; }
   void EndCopy() { copy_ = 0; }
 
-  /// A copy begins of what was committed up to `base`: it is all that counts.
-  void BeginCopy(std::uint64_t copy, Lsn base);
+  /// A copy begins of what was committed up to `base`, whose entry has this origin: it is all that
+  /// counts.
+  void BeginCopy(std::uint64_t copy, Lsn base, ConfigurationVersion origin);
 
   /// Takes an entry into the log, behind the others.
   void Keep(const EntryPtr& entry);

@@ -103,6 +103,7 @@ struct Released {};
 struct CopyBegin {
   std::uint64_t copy = 0;
   Lsn base = 0;
+  ConfigurationVersion base_origin = 0;  ///< Entry::origin of the entry at `base`; 0: not known
   std::uint64_t generation = 0;
   std::uint32_t parts = 0;
 };

@@ -400,7 +400,9 @@ void Replica::Handle(const ServerId& from, const CopyBegin& begin, Clock::TimePo
   ADAMANT_FAILPOINT("copy/learn");
   Leave();
   role_ = Role::kLearner;
-  local_.BeginCopy(begin.copy, begin.base);
+  // An earlier program does not say whose entry the base is: nobody's can be of a later version.
+  const bool known = begin.base_origin != 0 || begin.base == 0;
+  local_.BeginCopy(begin.copy, begin.base, known ? begin.base_origin : configuration_.version);
   following_.BeginCopy(begin.base);
   host_.Learn(bucket_, begin);
 }

@@ -120,6 +120,11 @@ class Replica {
   [[nodiscard]] bool IsPrimary() const { return role_ >= Role::kLoading; }
   [[nodiscard]] Lsn committed() const { return local_.log().committed(); }
 
+  /// As EntryLog::committed_origin.
+  [[nodiscard]] ConfigurationVersion committed_origin() const {
+    return local_.log().committed_origin();
+  }
+
   /// Returns what this replica knows to be on the disks of all replicas, whoever they are until the
   /// generation ends. It learns of others as the primary.
   [[nodiscard]] Lsn durable() const { return leading_.durable(); }

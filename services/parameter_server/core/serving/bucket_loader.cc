@@ -122,7 +122,7 @@ absl::StatusOr<Bucket::Content> BucketLoader::RestoreSnapshot(BucketId id,
 absl::Status BucketLoader::InstallCopies(const std::map<BucketId, std::uint64_t>& lives) {
   for (const auto& [id, life] : lives) {
     Bucket::Content content;
-    ConfigurationVersion configuration_version = 0;
+    ConfigurationVersion origin = 0;
     Lsn committed = 0;
     {
       const BucketTable::View view(table_);
@@ -131,10 +131,10 @@ absl::Status BucketLoader::InstallCopies(const std::map<BucketId, std::uint64_t>
         continue;
       }
       content = bucket.content();
-      configuration_version = bucket.replica().configuration().version;
+      origin = bucket.replica().committed_origin();
       committed = bucket.replica().committed();
     }
-    ADAMANT_RETURN_IF_ERROR(store_.StoreCopy(id, content, configuration_version, committed));
+    ADAMANT_RETURN_IF_ERROR(store_.StoreCopy(id, content, origin, committed));
     BucketTable::Session session(table_);
     if (session.bucket(id).life() == life) {
       copies_.Installed(session, id);

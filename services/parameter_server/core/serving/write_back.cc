@@ -14,7 +14,7 @@ std::vector<FlushedBucket> WriteBack::Begin() {
     const BucketTable::View view(table_);
     for (const auto& bucket : view.buckets()) {
       flushed.push_back({.life = bucket->life(),
-                         .configuration_version = bucket->replica().configuration().version,
+                         .origin = bucket->replica().committed_origin(),
                          .committed = bucket->replica().committed()});
       shards.insert(shards.end(), bucket->content().shards.begin(), bucket->content().shards.end());
     }

@@ -70,11 +70,11 @@ absl::Status BucketStore::StoreLoaded(BucketId id, const Bucket::Content& conten
 
 absl::Status BucketStore::StoreCopy(BucketId id,
                                     const Bucket::Content& content,
-                                    ConfigurationVersion configuration_version,
+                                    ConfigurationVersion origin,
                                     Lsn committed) {
   std::vector<storage::Change> changes;
-  if (IsLogged(mode_)) {  // else it would rank behind a disk that has less
-    changes.push_back(StoreLogEnd(id, configuration_version, committed));
+  if (IsLogged(mode_)) {
+    changes.push_back(StoreLogEnd(id, origin, committed));
   }
   return StoreContent(id, content, std::move(changes));
 }
@@ -163,12 +163,12 @@ absl::Status BucketStore::WriteRecords(std::span<const CommittedRecord> records)
 absl::Status BucketStore::EraseFlushed(std::span<const FlushedBucket> flushed) {
   std::vector<storage::Change> changes;
   for (BucketId id = 0; id < flushed.size(); ++id) {
-    const auto& [life, end_epoch, end] = flushed[id];
+    const auto& [life, origin, end] = flushed[id];
     if (IsLogged(mode_) && end > 0 && logged_until_[id] > 0) {
       if (end > erased_until_[id]) {
         changes.push_back(EraseEntries(id, erased_until_[id], end));
       }
-      changes.push_back(StoreLogEnd(id, end_epoch, end));
+      changes.push_back(StoreLogEnd(id, origin, end));
     }
   }
   ADAMANT_FAILPOINT("flush/erase_log");

@@ -32,8 +32,8 @@ struct CommittedRecord {
 /// State of a bucket when a flush begins.
 struct FlushedBucket {
   std::uint64_t life = 0;
-  ConfigurationVersion configuration_version = 0;
-  Lsn committed = 0;  ///< all up to here is flushed; 0: not known
+  ConfigurationVersion origin = 0;  ///< of the last committed entry
+  Lsn committed = 0;                ///< all up to here is flushed; 0: not known
 };
 
 /// The live buckets on disk: their shards, records and marks, and how far the log of each is
@@ -69,12 +69,14 @@ class BucketStore {
   /// those that are stored.
   absl::Status StoreLoaded(BucketId bucket, const Bucket::Content& content, bool is_new);
 
-  /// Stores a copy, which includes all up to `committed`, in place of whatever was stored. Its log
+  /// Stores a copy, which includes all up to `committed`, whose entry has this origin, in place of
+  /// whatever was stored. A later origin would let it rank before a disk that has more, once the
+  /// end of its log is lost with the power; an earlier one behind a disk that has less. Its log
   /// has begun already (Unmark): what was accepted while it came is in that, and need not be in the
   /// copy.
   absl::Status StoreCopy(BucketId bucket,
                          const Bucket::Content& content,
-                         ConfigurationVersion configuration_version,
+                         ConfigurationVersion origin,
                          Lsn committed);
 
   // --- Logs and records

@@ -64,9 +64,9 @@ storage::Change UnmarkBucket(BucketId bucket) {
   return {.key = MarkKey(bucket), .value = "", .erase = true};
 }
 
-storage::Change StoreLogEnd(BucketId bucket, ConfigurationVersion configuration_version, Lsn lsn) {
+storage::Change StoreLogEnd(BucketId bucket, ConfigurationVersion origin, Lsn lsn) {
   return {.key = LogEndKey(bucket),
-          .value = "1 " + std::to_string(configuration_version) + " " + std::to_string(lsn)};
+          .value = "1 " + std::to_string(origin) + " " + std::to_string(lsn)};
 }
 
 storage::Change EraseLogEnd(BucketId bucket) {

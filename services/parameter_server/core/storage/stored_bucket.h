@@ -26,8 +26,9 @@ storage::Change UnmarkBucket(BucketId bucket);
 /// version.
 absl::StatusOr<std::uint64_t> LoadMark(BucketId bucket, const storage::KvStore& store);
 
-/// Wal modes, "logged/<id>": up to where the log was when its entries were erased.
-storage::Change StoreLogEnd(BucketId bucket, ConfigurationVersion configuration_version, Lsn lsn);
+/// Wal modes, "logged/<id>": up to where the log was when its entries were erased, and the origin
+/// of that entry.
+storage::Change StoreLogEnd(BucketId bucket, ConfigurationVersion origin, Lsn lsn);
 storage::Change EraseLogEnd(BucketId bucket);
 
 /// Every marked bucket, by id.

@@ -88,7 +88,11 @@ class Decoder {
         return absl::OkStatus();
       case v1::PeerMessage::kCopyBegin: {
         const v1::CopyBegin& begin = message.copy_begin();
-        out.kind = CopyBegin{begin.copy(), begin.base(), begin.generation(), begin.parts()};
+        out.kind = CopyBegin{.copy = begin.copy(),
+                             .base = begin.base(),
+                             .base_origin = begin.base_origin(),
+                             .generation = begin.generation(),
+                             .parts = begin.parts()};
         return absl::OkStatus();
       }
       case v1::PeerMessage::kCopyPart:

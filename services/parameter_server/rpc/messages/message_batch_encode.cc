@@ -120,6 +120,7 @@ class Encoder {
     v1::CopyBegin& out = *message.mutable_copy_begin();
     out.set_copy(begin.copy);
     out.set_base(begin.base);
+    out.set_base_origin(begin.base_origin);
     out.set_generation(begin.generation);
     out.set_parts(begin.parts);
   }

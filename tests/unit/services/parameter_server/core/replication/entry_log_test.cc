@@ -85,12 +85,26 @@ TEST(EntryLogTest, TheDiskLacksWhatFollowsTheFirstChangeThatWasNotFlushed) {
 TEST(EntryLogTest, ACopyCountsWhenItIsOnDisk) {
   EntryLog log(EntryLog::Logging::kAll);
   log.Keep(At(1, 1));
-  log.BeginAt(7);
+  log.BeginAt(7, 3);
   EXPECT_EQ(log.committed(), 7u);
+  EXPECT_EQ(log.committed_origin(), 3u);
   EXPECT_EQ(log.prepared(), 7u);
   EXPECT_EQ(log.persisted(), 7u);
   EXPECT_EQ(log.OnDisk(), 7u);
   EXPECT_EQ(log.bytes(), 0u);
+}
+
+TEST(EntryLogTest, TheOriginIsThatOfTheLastCommittedEntry) {
+  EntryLog log(EntryLog::Logging::kNothing);
+  EXPECT_EQ(log.committed_origin(), 0u);
+  log.Keep(At(1, 4));
+  log.Keep(At(2, 6));
+  log.CommitNext();
+  EXPECT_EQ(log.committed_origin(), 4u);
+  log.CommitNext();
+  EXPECT_EQ(log.committed_origin(), 6u);
+  log.Clear();
+  EXPECT_EQ(log.committed_origin(), 0u);
 }
 
 }  // namespace

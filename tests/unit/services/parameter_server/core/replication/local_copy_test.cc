@@ -63,7 +63,7 @@ TEST_F(LocalCopyTest, TheContentIsThereOnceThatIsSaid) {
 TEST_F(LocalCopyTest, ACopyThatBeginsIsAllThatCounts) {
   local_.SetHasContent();
   local_.Keep(Update());
-  local_.BeginCopy(9, 5);
+  local_.BeginCopy(9, 5, 2);
   EXPECT_FALSE(local_.has_content());
   EXPECT_EQ(local_.copy(), 9u);
   EXPECT_EQ(local_.log().committed(), 5u);
@@ -71,7 +71,7 @@ TEST_F(LocalCopyTest, ACopyThatBeginsIsAllThatCounts) {
 }
 
 TEST_F(LocalCopyTest, WhatIsKeptBehindACopyIsCommittedBehindIt) {
-  local_.BeginCopy(9, 5);
+  local_.BeginCopy(9, 5, 2);
   const EntryPtr next = Update();
   local_.Keep(next);
   local_.CommitUpTo(5);
@@ -80,7 +80,7 @@ TEST_F(LocalCopyTest, WhatIsKeptBehindACopyIsCommittedBehindIt) {
 }
 
 TEST_F(LocalCopyTest, ACopyThatHasEndedLeavesWhatItHasBrought) {
-  local_.BeginCopy(9, 5);
+  local_.BeginCopy(9, 5, 2);
   local_.SetHasContent();
   local_.EndCopy();
   EXPECT_EQ(local_.copy(), 0u);
@@ -89,7 +89,7 @@ TEST_F(LocalCopyTest, ACopyThatHasEndedLeavesWhatItHasBrought) {
 }
 
 TEST_F(LocalCopyTest, NothingIsLeftOfWhatIsForgotten) {
-  local_.BeginCopy(9, 5);
+  local_.BeginCopy(9, 5, 2);
   local_.SetHasContent();
   local_.Keep(Update());
   local_.Clear();

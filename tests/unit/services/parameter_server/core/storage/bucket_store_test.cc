@@ -78,13 +78,9 @@ TEST_F(BucketStoreTest, AFlushErasesTheLogOfWhatItWroteAndSaysHowFarThatWent) {
   ASSERT_TRUE(buckets.StoreLoaded(0, Created(), true).ok());
   ASSERT_TRUE(
       buckets.WriteEntries(std::vector<PersistTask>{Logging(1, "a"), Logging(2, "b")}).ok());
-  ASSERT_TRUE(
-      buckets.EraseFlushed(std::vector<FlushedBucket>{{.configuration_version = 4, .committed = 1}})
-          .ok());
+  ASSERT_TRUE(buckets.EraseFlushed(std::vector<FlushedBucket>{{.origin = 4, .committed = 1}}).ok());
   EXPECT_EQ(Logged(buckets), (std::vector<Lsn>{2}));
-  ASSERT_TRUE(
-      buckets.EraseFlushed(std::vector<FlushedBucket>{{.configuration_version = 4, .committed = 2}})
-          .ok());
+  ASSERT_TRUE(buckets.EraseFlushed(std::vector<FlushedBucket>{{.origin = 4, .committed = 2}}).ok());
   const StoredContent stored = buckets.Load(0).value();
   EXPECT_TRUE(stored.entries.empty());
   EXPECT_EQ(stored.log_version, 4u);

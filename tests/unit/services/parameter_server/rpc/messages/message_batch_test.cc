@@ -185,7 +185,7 @@ TEST(MessageBatchTest, AllOtherKindsArriveWhole) {
        .kind = BeaconAnswer{.sent = sent, .acked = 7, .copy = 5, .flushed = 3}},
       {.configuration_version = 4, .kind = Released{}},
       {.configuration_version = 5,
-       .kind = CopyBegin{.copy = 1, .base = 2, .generation = 3, .parts = 4}},
+       .kind = CopyBegin{.copy = 1, .base = 2, .base_origin = 5, .generation = 3, .parts = 4}},
       {.configuration_version = 6,
        .kind = CopyPart{.copy = 1,
                         .index = 2,
@@ -212,6 +212,7 @@ TEST(MessageBatchTest, AllOtherKindsArriveWhole) {
   EXPECT_EQ(std::get<BeaconAnswer>(delivered->at(2).kind).flushed, 3u);
   EXPECT_TRUE(std::holds_alternative<Released>(delivered->at(3).kind));
   EXPECT_EQ(std::get<CopyBegin>(delivered->at(4).kind).parts, 4u);
+  EXPECT_EQ(std::get<CopyBegin>(delivered->at(4).kind).base_origin, 5u);
   const auto& shard = std::get<CopyPart>(delivered->at(5).kind);
   EXPECT_EQ(*std::get<CopiedShard>(shard.content).stored, stored);
   const auto& record = std::get<CopyPart>(delivered->at(6).kind);
