@@ -53,8 +53,13 @@ void WorkChecker::Acknowledging(const data_server::BatchId& batch) {
 }
 
 void WorkChecker::Answered(WorkerId server,
+                           std::uint64_t attempt,
                            const data_server::Acknowledged& answer,
                            std::uint64_t snapshot) {
+  // The job went back while this one was held up: its worker is refused, and the ledger another.
+  if (attempt < attempt_) {
+    return;
+  }
   for (std::uint32_t i = 0; i < answer.leases.size(); ++i) {
     const data_server::BatchId& batch = answer.leases[i].batch;
     if (std::ranges::find(answer.duplicates, i) != answer.duplicates.end()) {
@@ -126,7 +131,8 @@ void WorkChecker::LedgerStored(std::uint32_t part,
   last_of_[{next.epoch, part}] = next;
 }
 
-void WorkChecker::WentBack(std::uint64_t snapshot, DataEpoch epoch) {
+void WorkChecker::WentBack(std::uint64_t snapshot, DataEpoch epoch, std::uint64_t attempt) {
+  attempt_ = attempt;
   ledgers_ = at_snapshot_.at(snapshot).ledgers;
   const std::set<TrainBatch>& acknowledged = at_snapshot_.at(snapshot).acknowledged;
   const auto is_undone = [&](const TrainBatch& batch) {

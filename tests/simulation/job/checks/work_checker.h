@@ -34,8 +34,11 @@ class WorkChecker {
   /// A worker sends this result.
   void Acknowledging(const data_server::BatchId& batch);
 
-  /// A data server answers results. `snapshot`: that it evaluates.
-  void Answered(WorkerId server, const data_server::Acknowledged& answer, std::uint64_t snapshot);
+  /// A data server, which joined this attempt, answers results. `snapshot`: that it evaluates.
+  void Answered(WorkerId server,
+                std::uint64_t attempt,
+                const data_server::Acknowledged& answer,
+                std::uint64_t snapshot);
 
   /// A ledger is on disk.
   void LedgerStored(std::uint32_t part, std::uint64_t version, const std::string& value);
@@ -46,11 +49,12 @@ class WorkChecker {
     return found == versions_.end() ? 0 : found->second;
   }
 
-  /// The controller asks for this snapshot; the job goes back to it, and on in `epoch`.
+  /// The controller asks for this snapshot; the job goes back to it, and on in `epoch`, as this
+  /// attempt.
   void SnapshotAsked(std::uint64_t snapshot) {
     at_snapshot_.try_emplace(snapshot, AtSnapshot{ledgers_, acknowledged_});
   }
-  void WentBack(std::uint64_t snapshot, DataEpoch epoch);
+  void WentBack(std::uint64_t snapshot, DataEpoch epoch, std::uint64_t attempt);
 
   /// The first weights are made anew, under the id of a snapshot.
   void MadeAnew(std::uint64_t snapshot) {
@@ -83,6 +87,7 @@ class WorkChecker {
   std::map<std::pair<std::uint64_t, std::uint32_t>, data_server::Ledger> last_of_;  // epoch, part
   std::set<TrainBatch> acknowledged_;                                               // by workers
   std::set<TrainBatch> answered_;                                                   // as counted
+  std::uint64_t attempt_ = 1;
   std::map<std::tuple<WorkerId, std::uint64_t>, std::set<std::uint32_t>> evaluated_;
 };
 

@@ -128,7 +128,7 @@ void ControllerProcess::TellWentBack() {
     }
   }
   if (news) {
-    world_.work.WentBack(state.checkpoint.snapshot, state.epoch);
+    world_.work.WentBack(state.checkpoint.snapshot, state.epoch, state.recovery.attempt);
   }
 }
 

@@ -154,7 +154,7 @@ void DataServerProcess::Do(const data_server::Dispatch& dispatch) {
 }
 
 void DataServerProcess::Do(const data_server::Acknowledged& answer) {
-  world_.work.Answered(Self(), answer, snapshot_);
+  world_.work.Answered(Self(), attempt(), answer, snapshot_);
   SendTo(answer.to, answer);
 }
 
