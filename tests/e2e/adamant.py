@@ -208,10 +208,10 @@ class TestCase(unittest.TestCase):
         self.addCleanup(run.end)
         return run
 
-    def assert_counted_once(self, run, epochs, examples):
-        """Every epoch has one row, and each of its examples was counted once."""
+    def assert_counted_once(self, run, epochs, examples, events=None):
+        """Every epoch has one row, and each of its examples was counted once; a failure shows the events."""
         rows = run.rows()
-        self.assertEqual([int(row["epoch"]) for row in rows], list(range(1, epochs + 1)))
+        self.assertEqual([int(row["epoch"]) for row in rows], list(range(1, epochs + 1)), events)
         for row in rows:
             self.assertEqual(int(row["examples_counted"]) + int(row["examples_left"]), examples, row)
 

@@ -363,7 +363,7 @@ class TestCase(adamant.TestCase):
         """Every example was counted once in each epoch, the model is there, and no slot ever had two pods."""
         ended = job.await_phase("Succeeded").time
         status = job.status()
-        self.assert_counted_once(job, epochs, examples)
+        self.assert_counted_once(job, epochs, examples, job.events())
         self.assertGreater(float(job.rows()[-1]["top1"]), 0.8)
         self.assertGreater(status["accuracy"], 0.8)
         for name in ("model.safetensors", "model.onnx", "learning-curve.svg"):

@@ -114,6 +114,10 @@ absl::StatusOr<Clock::TimePoint> JobReconciler::Work(std::shared_ptr<const JobVi
   v1::TrainingJobStatus told = StatusToTell(report, pods);
   status_.TellFailures(*view_, told);
   status.Update(WriteStatus(told));
+  // What was decided meanwhile is not left unstored: this may be the last time before another
+  // leads.
+  const bool decided = actions_.holds();
+  status.Update(actions_.StoreHeld());
   ADAMANT_RETURN_IF_ERROR(actions_.taken_over());
   done_ = status.ok() && resources_.finished() && !actions_.holds() && !BeginsAgainAt() &&
           (resources_.LeavesPods() || AllEnded(pods));
@@ -121,7 +125,7 @@ absl::StatusOr<Clock::TimePoint> JobReconciler::Work(std::shared_ptr<const JobVi
   TellTrouble(status);
   if (status.ok() && !actions_.holds()) {
     retry_ = kFirstRetry;
-    return timer;
+    return decided ? now : timer;
   }
   return std::min(timer, now + std::exchange(retry_, std::min(2 * retry_, kLastRetry)));
 }

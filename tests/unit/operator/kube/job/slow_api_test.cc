@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "operator/core/state/messages.h"
@@ -49,6 +51,15 @@ class SlowApiTest : public JobReconcilerRig {
     control_.Tell(++strays_, join);
   }
 
+  void JoinAsDataServer() {
+    controller::Join join;
+    join.id = SlotId{Role::kDataServer, 0};
+    join.uid = "a process";
+    join.address = "address:1";
+    join.generation = 1;
+    control_.Tell(1, join);
+  }
+
   controller::ConnectionId strays_ = 100;
 };
 
@@ -69,6 +80,22 @@ TEST_F(SlowApiTest, WhatMustBeStoredFirstWaitsForIt) {
   Work();
   EXPECT_THAT(refused, AllOf(SizeIs(testing::Ge(1u)), Contains(0u)));
   EXPECT_GE(control_.Sent<controller::Refused>().size(), refused.size()) << "later it is answered";
+}
+
+TEST_F(SlowApiTest, WhatIsDecidedWhileTheStatusIsWrittenIsStoredBeforeTheWorkEnds) {
+  Lead(Json::object());
+  Work();
+  bool joined = false;
+  Delay("/status", [this, &joined] {
+    if (!std::exchange(joined, true)) {
+      JoinAsDataServer();
+    }
+  });
+  clock_.Advance(std::chrono::seconds(60));  // the status says then that it was looked at
+  const Clock::TimePoint next = WorkOn(Objects());
+  EXPECT_TRUE(joined);
+  EXPECT_THAT(control_.Sent<controller::Welcome>(), SizeIs(1)) << "which waits until it is stored";
+  EXPECT_LE(next, clock_.Now()) << "pods and the status may have to follow";
 }
 
 }  // namespace
