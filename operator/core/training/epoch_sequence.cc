@@ -5,12 +5,20 @@
 #include <utility>
 
 #include "operator/core/diagnosis/best_epoch.h"
-#include "operator/core/diagnosis/chance.h"
 #include "operator/core/diagnosis/recovery.h"
 #include "operator/core/diagnosis/reservations.h"
+#include "operator/core/state/step.h"
 #include "services/common/base/failpoint.h"
 
 namespace adamant::controller {
+namespace {
+
+bool IsLast(const JobSettings& settings, const EpochResult& row) {
+  return row.epoch >= settings.epochs ||
+         (settings.target_accuracy && row.top1 >= *settings.target_accuracy);
+}
+
+}  // namespace
 
 EpochSequence::EpochSequence(const JobSettings& settings,
                              JobState& state,
@@ -29,30 +37,24 @@ EpochSequence::EpochSequence(const JobSettings& settings,
       meter_(meter),
       watch_(watch),
       snapshots_(settings, state, outbox, processes, placement.configurations()),
-      checkpoints_(settings, state, outbox, processes, placement.configurations(), snapshots_) {}
-
-void EpochSequence::Enter(Step step) {
-  state_.step = step;
-  state_.phase = step == Step::kTraining       ? Phase::kRunning
-                 : step == Step::kFirstWeights ? Phase::kStarting
-                                               : Phase::kEvaluating;
-  outbox_.StateChanged();
-}
+      checkpoints_(settings, state, outbox, processes, placement.configurations(), snapshots_),
+      results_(settings, state, outbox, meter),
+      closing_(state, outbox, processes, placement.configurations(), snapshots_, results_),
+      exports_(state, outbox, snapshots_) {}
 
 void EpochSequence::Abandon() {
   checkpoints_.Close();
   snapshots_.Drop();
   snapshots_.Keep(0);
-  open_parts_.clear();
-  unflushed_workers_.clear();
-  export_retry_.reset();
-  told_chance_ = false;
+  closing_.Abandon();
+  exports_.Abandon();
+  results_.Restart();
 }
 
 // A job that may have to go back needs something to go back to: nothing is pushed before an epoch
 // is open, so this holds the weights that it begins with.
 void EpochSequence::TakeFirstWeights() {
-  Enter(Step::kFirstWeights);
+  EnterStep(Step::kFirstWeights, state_, outbox_);
   generations_ = placement_.configurations().Generations();
   snapshots_.Take(++state_.last_snapshot);
 }
@@ -62,7 +64,7 @@ void EpochSequence::Begin(TimePoint now) {
     case Step::kFirstWeights:
       return TakeFirstWeights();
     case Step::kTraining:
-      Enter(Step::kTraining);
+      EnterStep(Step::kTraining, state_, outbox_);
       meter_.StartEpoch(state_.epoch);
       checkpoints_.Open(now);
       outbox_.Tell(Note::Kind::kEpochOpened,
@@ -77,9 +79,7 @@ void EpochSequence::Begin(TimePoint now) {
     case Step::kEvaluating:  // only if the data tier still waits: else workers push what is copied
       return StartClosing();
     case Step::kExporting:
-      Enter(Step::kExporting);
-      snapshots_.Need();
-      return StartExport(now);
+      return exports_.Begin(now);
   }
 }
 
@@ -102,7 +102,7 @@ void EpochSequence::Adopt(const DataServerProgress& progress, TimePoint now) {
   std::uint64_t lost = epoch - state_.epoch;
   for (const UnattendedEpoch& ended : progress.unattended) {
     if (ended.epoch >= state_.epoch && ended.epoch < epoch) {
-      StoreUnattended(ended);
+      results_.StoreUnattended(ended);
       --lost;
     }
   }
@@ -113,49 +113,21 @@ void EpochSequence::Adopt(const DataServerProgress& progress, TimePoint now) {
                lost == 0 ? which + " ended while no controller was there, and has no accuracy"
                          : "results of " + which + " are lost: a controller that could not store " +
                                "them has opened epoch " + std::to_string(epoch));
-  unflushed_workers_.clear();
-  open_parts_.clear();
+  closing_.Abandon();
   meter_.OnUnattended();
   state_.epoch = epoch - 1;
   OpenNext(now);
 }
 
-// What the controller that left this epoch had seen of it stays known.
-void EpochSequence::StoreUnattended(const UnattendedEpoch& ended) {
-  EpochResult row = ended.epoch == state_.row.epoch ? state_.row : EpochResult{};
-  row.epoch = ended.epoch;
-  row.snapshot = 0;
-  row.counted = ended.counted;
-  row.left = ended.left;
-  row.retrained = ended.retrained;
-  row.restarts = state_.restarts;
-  row.attempt = state_.recovery.attempt;
-  state_.recovery.counted_examples += row.counted;
-  state_.updates_lost += row.updates_lost;
-  ADAMANT_FAILPOINT("epoch/store_unattended");
-  outbox_.Store(row);
-  outbox_.Add(EpochDone{row});
-}
-
 void EpochSequence::OnHeldUp() {
   checkpoints_.GiveUp("the controller was held up");
-  CloseAgain();
+  closing_.StartAgain();
 }
 
-void EpochSequence::OnDataServerLost() { CloseAgain(); }
-
-// What the data tier has said is not known to hold any more: it is asked again whether it waits.
-void EpochSequence::CloseAgain() {
-  if (state_.step == Step::kClosing || state_.step == Step::kFlushing ||
-      state_.step == Step::kSnapshot || state_.step == Step::kEvaluating) {
-    unflushed_workers_.clear();
-    snapshots_.Drop();
-    StartClosing();
-  }
-}
+void EpochSequence::OnDataServerLost() { closing_.StartAgain(); }
 
 bool EpochSequence::HasMore() const {
-  return state_.step == Step::kExporting && !IsLast(state_.row);
+  return state_.step == Step::kExporting && !IsLast(settings_, state_.row);
 }
 
 void EpochSequence::GoOn() {
@@ -176,40 +148,11 @@ void EpochSequence::OpenNext(TimePoint now) {
   Begin(now);
 }
 
-std::optional<ControllerMessage> EpochSequence::CommandFor(SlotId id) const {
-  switch (state_.step) {
-    case Step::kTraining:
-      if (id.role == Role::kDataServer) {
-        return OpenEpoch{state_.epoch};
-      }
-      break;
-    case Step::kClosing:
-      if (id.role == Role::kDataServer) {
-        return CloseEpoch{state_.epoch};
-      }
-      break;
-    case Step::kFlushing:
-      if (id.role == Role::kWorker && unflushed_workers_.contains(id.slot)) {
-        return FlushWorker{state_.epoch};
-      }
-      break;
-    case Step::kEvaluating:
-      if (id.role == Role::kDataServer && state_.part_owner.front() == id.slot) {
-        return Evaluate{.epoch = state_.epoch, .snapshot = state_.row.snapshot};
-      }
-      break;
-    case Step::kSnapshot:
-    case Step::kExporting:
-    case Step::kFirstWeights:
-      break;
-  }
-  return std::nullopt;
-}
-
 void EpochSequence::Repeat(SlotId id) {
-  if (const auto command = CommandFor(id)) {
-    processes_.SendTo(id, *command);
+  if (id.role == Role::kDataServer && state_.step == Step::kTraining) {
+    processes_.SendTo(id, OpenEpoch{state_.epoch});
   }
+  closing_.Repeat(id);
   if (id.role == Role::kParameterServer) {
     snapshots_.Repeat(id.slot);
   } else if (id.role == Role::kWorker && state_.step == Step::kTraining) {
@@ -233,57 +176,10 @@ void EpochSequence::OnEpochEnded(const EpochEnded& message) {
 }
 
 void EpochSequence::StartClosing() {
-  ADAMANT_FAILPOINT("epoch/close");
-  Enter(Step::kClosing);
   checkpoints_.Close();  // one under way is overtaken by the epoch's own snapshot
   watch_.OnEpochClosed();
   snapshots_.Keep(0);
-  if (state_.row.epoch != state_.epoch) {
-    state_.row = {};
-    state_.row.epoch = state_.epoch;
-  }
-  state_.row.counted = state_.row.left = state_.row.retrained = 0;
-  for (std::uint32_t part = 0; part < state_.part_owner.size(); ++part) {
-    open_parts_.insert(part);
-  }
-  RepeatAll(Role::kDataServer);
-}
-
-void EpochSequence::OnPartClosed(const PartClosed& message) {
-  if (state_.step != Step::kClosing || message.epoch != state_.epoch ||
-      open_parts_.erase(message.part) == 0) {
-    return;
-  }
-  state_.row.counted += message.counted_examples;
-  state_.row.left += message.left_examples;
-  state_.row.retrained += message.retrained_examples;
-  if (open_parts_.empty()) {
-    if (state_.row.seconds == 0) {
-      state_.row.seconds = std::chrono::duration<double>(state_.epoch_active).count();
-    }
-    StartFlushing();
-  }
-}
-
-void EpochSequence::StartFlushing() {
-  ADAMANT_FAILPOINT("epoch/flush");
-  Enter(Step::kFlushing);
-  generations_ = placement_.configurations().Generations();
-  for (const ProcessTable::Slot& slot : processes_.slots()) {
-    if (slot.id.role == Role::kWorker && processes_.MayPush(slot)) {
-      unflushed_workers_.insert(slot.id.slot);
-    }
-  }
-  if (unflushed_workers_.empty()) {
-    return CloseRow();
-  }
-  RepeatAll(Role::kWorker);
-}
-
-void EpochSequence::OnWorkerFlushed(std::uint32_t worker, const WorkerFlushed& message) {
-  if (state_.step == Step::kFlushing && message.epoch == state_.epoch) {
-    Flushed(worker);
-  }
+  closing_.Start();
 }
 
 void EpochSequence::OnPushesPaused(std::uint32_t worker,
@@ -294,45 +190,7 @@ void EpochSequence::OnPushesPaused(std::uint32_t worker,
 
 void EpochSequence::OnWorkerLost(std::uint32_t worker) {
   checkpoints_.OnWorkerLost(worker);
-  Flushed(worker);
-}
-
-void EpochSequence::Flushed(std::uint32_t worker) {
-  if (unflushed_workers_.erase(worker) > 0 && unflushed_workers_.empty() &&
-      state_.step == Step::kFlushing) {
-    CloseRow();
-  }
-}
-
-void EpochSequence::CloseRow() {
-  if (generations_ != placement_.configurations().Generations()) {
-    return StartFlushing();  // workers send again what was rolled back
-  }
-  if (!state_.row.is_measured()) {
-    meter_.Fill(state_.row);
-    measured_epoch_ = state_.epoch;
-  }
-  CountLost();
-  StartSnapshot();
-}
-
-// Workers find out what is lost when they send it again, perhaps after the row was measured. What
-// they say to a new controller is of all their time: a row that another has measured has it.
-void EpochSequence::CountLost() {
-  state_.row.updates_lost += std::exchange(state_.lost_with_all, 0);
-  const std::uint64_t found = meter_.TakeUpdatesLost();
-  if (measured_epoch_ == state_.epoch) {
-    state_.row.updates_lost += found;
-  }
-}
-
-void EpochSequence::StartSnapshot() {
-  ADAMANT_FAILPOINT("epoch/snapshot");
-  Enter(Step::kSnapshot);
-  if (state_.row.snapshot == 0) {
-    state_.row.snapshot = ++state_.last_snapshot;
-  }
-  snapshots_.Take(state_.row.snapshot);
+  closing_.OnWorkerLost(worker);
 }
 
 absl::Status EpochSequence::OnSnapshotTaken(std::uint32_t server,
@@ -349,9 +207,7 @@ absl::Status EpochSequence::OnSnapshotTaken(std::uint32_t server,
   if (state_.step == Step::kSnapshot) {
     KeepNewest(state_, state_.epoch + 1, 0);
     state_.recovery.newest.examples += state_.row.counted;
-    ADAMANT_FAILPOINT("epoch/evaluate");
-    Enter(Step::kEvaluating);
-    RepeatAll(Role::kDataServer);
+    closing_.StartEvaluating();
   } else if (state_.step == Step::kFirstWeights) {
     KeepFirst(state_);
     state_.epoch_active = std::chrono::milliseconds(0);
@@ -374,36 +230,11 @@ void EpochSequence::OnCheckpoint(TimePoint now) {
   snapshots_.Keep(watch_.candidate());
 }
 
-bool EpochSequence::IsLast(const EpochResult& row) const {
-  return row.epoch >= settings_.epochs ||
-         (settings_.target_accuracy && row.top1 >= *settings_.target_accuracy);
-}
-
 std::optional<std::string> EpochSequence::OnEvaluated(const Evaluated& message, TimePoint now) {
-  if (state_.step != Step::kEvaluating || message.epoch != state_.epoch ||
-      message.snapshot != state_.row.snapshot) {
+  if (!results_.OnEvaluated(message)) {
     return std::nullopt;
   }
-  CountLost();
-  EpochResult& row = state_.row;
-  row.validated = message.examples;
-  if (message.examples > 0) {
-    const auto examples = static_cast<double>(message.examples);
-    row.top1 = static_cast<double>(message.correct) / examples;
-    row.validation_loss = message.loss_sum / examples;
-  }
-  row.evaluation_seconds = std::chrono::duration<double>(state_.epoch_active).count() - row.seconds;
-  row.restarts = state_.restarts;
-  row.attempt = state_.recovery.attempt;
-  state_.updates_lost += row.updates_lost;
-  ADAMANT_FAILPOINT("epoch/store_row");
-  outbox_.Store(row);
-  outbox_.Add(EpochDone{row});
-  const std::uint64_t counted = state_.recovery.counted_examples + row.counted;
-  state_.at_chance = IsAtChance(row, message.most_frequent) ||
-                     HasChanceLoss(row, message.most_frequent, counted, settings_.chance_loss) ||
-                     IsUselessByHeart(row, message.most_frequent, settings_.chance_loss);
-  TellChance(message.most_frequent);
+  const EpochResult& row = state_.row;
   std::optional<std::string> diverged = watch_.Judge(row, state_.at_chance);
   if (!diverged || settings_.on_divergence.action == OnDivergence::Action::kContinue) {
     Accept(!diverged && watch_.IsHealthy(row, state_.at_chance), now);
@@ -424,7 +255,7 @@ void EpochSequence::Accept(bool healthy, TimePoint now) {
   }
   NoteResult(state_, row);
   state_.recovery.sign = watch_.SignOfHighRate();
-  if (IsLast(row)) {
+  if (IsLast(settings_, row)) {
     if (!ReservationsOf(settings_, state_).empty()) {
       outbox_.Tell(Note::Kind::kAlarm, row.epoch, ClosingWords(settings_, state_));
     }
@@ -432,28 +263,6 @@ void EpochSequence::Accept(bool healthy, TimePoint now) {
     return Begin(now);
   }
   OpenNext(now);
-}
-
-void EpochSequence::TellChance(std::uint64_t most_frequent) {
-  if (state_.at_chance && !std::exchange(told_chance_, true)) {
-    outbox_.Tell(Note::Kind::kAlarm,
-                 state_.epoch,
-                 ChanceWarning(state_.row, most_frequent, settings_.chance_loss));
-  }
-  const std::string one_class = OneClassWarning(state_.row, most_frequent);
-  if (state_.row.epoch == 1 && !one_class.empty()) {
-    outbox_.Tell(Note::Kind::kAlarm, state_.epoch, one_class);
-  }
-}
-
-// Waits for primaries that are still to store the model.
-void EpochSequence::StartExport(TimePoint now) {
-  if (!snapshots_.IsReadable()) {
-    return ExportAgain(now);
-  }
-  export_disturbed_ = false;
-  ADAMANT_FAILPOINT("epoch/export");
-  outbox_.Add(Export{state_.evaluated_snapshot});
 }
 
 void EpochSequence::OnRecordsChanged() {
@@ -464,33 +273,24 @@ void EpochSequence::OnRecordsChanged() {
       generations_ != placement_.configurations().Generations()) {
     return TakeFirstWeights();
   }
-  if ((state_.step == Step::kSnapshot || state_.step == Step::kEvaluating) &&
-      generations_ != placement_.configurations().Generations()) {
-    snapshots_.Drop();
-    return StartFlushing();
+  if (closing_.OnRecordsChanged()) {
+    return;
   }
   if (snapshots_.Follow()) {
-    export_disturbed_ = true;
+    exports_.OnDisturbed();
   }
-}
-
-bool EpochSequence::OnExported(const Exported& exported) const {
-  return state_.step == Step::kExporting && exported.snapshot == state_.evaluated_snapshot;
 }
 
 void EpochSequence::OnTimer(TimePoint now) {
   snapshots_.OnTimer(now);
   checkpoints_.OnTimer(now);
-  if (export_retry_ && *export_retry_ <= now) {
-    export_retry_.reset();
-    StartExport(now);
-  }
+  exports_.OnTimer(now);
 }
 
 std::optional<EpochSequence::TimePoint> EpochSequence::NextTimer() const {
   std::optional<TimePoint> next;
   for (const std::optional<TimePoint>& time :
-       {snapshots_.NextTimer(), checkpoints_.NextTimer(), export_retry_}) {
+       {snapshots_.NextTimer(), checkpoints_.NextTimer(), exports_.NextTimer()}) {
     if (time && (!next || *time < *next)) {
       next = time;
     }

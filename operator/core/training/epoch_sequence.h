@@ -1,7 +1,8 @@
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,10 @@
 #include "operator/core/diagnosis/training_meter.h"
 #include "operator/core/processes/process_table.h"
 #include "operator/core/training/checkpoint_taker.h"
+#include "operator/core/training/epoch_closing.h"
+#include "operator/core/training/export_coordinator.h"
 #include "operator/core/training/parts.h"
+#include "operator/core/training/result_recorder.h"
 #include "operator/core/training/snapshot_coordinator.h"
 #include "services/common/base/ids.h"
 
@@ -24,9 +28,6 @@ namespace adamant::controller {
 class EpochSequence {
  public:
   using TimePoint = Clock::TimePoint;
-
-  /// Wait before an export that could not read a server is tried again.
-  static constexpr std::chrono::milliseconds kExportRetry{2'000};
 
   /// The arguments must outlive this.
   EpochSequence(const JobSettings& settings,
@@ -71,8 +72,10 @@ class EpochSequence {
   void OnDataServerLost();
 
   void OnEpochEnded(const EpochEnded& message);
-  void OnPartClosed(const PartClosed& message);
-  void OnWorkerFlushed(std::uint32_t worker, const WorkerFlushed& message);
+  void OnPartClosed(const PartClosed& message) { closing_.OnPartClosed(message); }
+  void OnWorkerFlushed(std::uint32_t worker, const WorkerFlushed& message) {
+    closing_.OnWorkerFlushed(worker, message);
+  }
   void OnPushesPaused(std::uint32_t worker, const PushesPaused& message, TimePoint now);
   absl::Status OnSnapshotTaken(std::uint32_t server, const SnapshotTaken& message, TimePoint now);
 
@@ -80,15 +83,10 @@ class EpochSequence {
   /// the job is to continue nevertheless.
   std::optional<std::string> OnEvaluated(const Evaluated& message, TimePoint now);
 
-  /// The model is written; the job has succeeded if this is the snapshot it waits for. Returns
-  /// whether it is.
-  [[nodiscard]] bool OnExported(const Exported& exported) const;
-
-  /// Records have changed since the export began: that may be why it could not read the model.
-  [[nodiscard]] bool IsExportDisturbed() const { return export_disturbed_; }
-
-  /// The export did not work this time.
-  void ExportAgain(TimePoint now) { export_retry_ = now + kExportRetry; }
+  /// As ExportCoordinator says: the job has succeeded if the model is written.
+  [[nodiscard]] std::optional<absl::Status> OnExported(const Exported& exported, TimePoint now) {
+    return exports_.OnExported(exported, now);
+  }
 
   /// Nothing more is expected of this worker.
   void OnWorkerLost(std::uint32_t worker);
@@ -109,23 +107,11 @@ class EpochSequence {
   [[nodiscard]] std::optional<TimePoint> NextTimer() const;
 
  private:
-  [[nodiscard]] bool IsLast(const EpochResult& row) const;
-  void Enter(Step step);
-  void StoreUnattended(const UnattendedEpoch& ended);
   void TakeFirstWeights();
   void OnCheckpoint(TimePoint now);
   void Accept(bool healthy, TimePoint now);
-  void TellChance(std::uint64_t most_frequent);
   void OpenNext(TimePoint now);
   void StartClosing();
-  void CloseAgain();
-  void CloseRow();
-  void CountLost();
-  void StartFlushing();
-  void StartSnapshot();
-  void StartExport(TimePoint now);
-  void Flushed(std::uint32_t worker);
-  [[nodiscard]] std::optional<ControllerMessage> CommandFor(SlotId id) const;
 
   const JobSettings& settings_;
   JobState& state_;
@@ -136,16 +122,12 @@ class EpochSequence {
   TrainingMeter& meter_;
   DivergenceWatch& watch_;
 
-  std::set<std::uint32_t> open_parts_;         // kClosing: not yet closed
-  std::set<std::uint32_t> unflushed_workers_;  // kFlushing
-  std::vector<std::uint64_t> generations_;     // of the buckets, when the workers began to flush
-                                               // or the first weights were asked for
+  std::vector<std::uint64_t> generations_;  // of the buckets, when the first weights were asked for
   SnapshotCoordinator snapshots_;
   CheckpointTaker checkpoints_;
-  std::optional<TimePoint> export_retry_;
-  bool export_disturbed_ = false;
-  bool told_chance_ = false;      // the user knows; once is enough
-  DataEpoch measured_epoch_ = 0;  // of the last row that this controller has measured
+  ResultRecorder results_;
+  EpochClosing closing_;
+  ExportCoordinator exports_;
 };
 
 }  // namespace adamant::controller

@@ -138,16 +138,17 @@ void TrainingRun::OnDiverged(DataEpoch epoch, const std::string& found, TimePoin
 }
 
 void TrainingRun::OnExported(const Exported& event, TimePoint now) {
-  if (outcome_.IsDecided() || !sequence_.OnExported(event)) {
+  if (outcome_.IsDecided()) {
     return;
   }
-  if (event.status.ok()) {
+  const std::optional<absl::Status> written = sequence_.OnExported(event, now);
+  if (!written.has_value()) {
+    return;
+  }
+  if (written->ok()) {
     EndWithModel();
-  } else if (absl::IsUnavailable(event.status) || sequence_.IsExportDisturbed()) {
-    sequence_.ExportAgain(
-        now);  // a server is away; whether it comes back is the processes's matter
   } else {
-    outcome_.End(Phase::kFailed, "cannot write the model: " + std::string(event.status.message()));
+    outcome_.End(Phase::kFailed, "cannot write the model: " + std::string(written->message()));
   }
 }
 

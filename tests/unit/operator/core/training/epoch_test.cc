@@ -116,7 +116,7 @@ TEST(EpochTest, AnExportIsTriedAgainWhenAServerIsAway) {
   job.TrainAndEvaluate(50);
   job.Handle(Exported{.snapshot = 1, .status = absl::UnavailableError("connection refused")});
   EXPECT_NE(job.state().phase, Phase::kFailed);
-  EXPECT_THAT(Pick<Export>(job.Pass(EpochSequence::kExportRetry)), SizeIs(1));
+  EXPECT_THAT(Pick<Export>(job.Pass(ExportCoordinator::kRetry)), SizeIs(1));
   job.Handle(Exported{.snapshot = 1, .status = absl::OkStatus()});
   EXPECT_EQ(job.state().phase, Phase::kSucceeded);
 }
