@@ -17,6 +17,68 @@ absl::StatusOr<std::vector<int>> Server::Ask(
 }  // namespace a
 """
 TWO = "void Server::Tell() {}\n"
+METHODS = """
+namespace a::b {
+int Free(int x);
+template <class T>
+class Server final : public Base<T()>, Other {
+ public:
+  explicit Server(int x, std::function<void()> f = {}) : x_{x}, y_(f), z_{1} { Call(); }
+  ~Server() override;
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  bool operator()(int x) const { return x < 1; }
+  auto operator<=>(const Server&) const = default;
+  explicit operator bool() const;
+  [[nodiscard]] std::map<int, std::string> all() const ABSL_LOCKS_EXCLUDED(mutex_) { return {}; }
+  template <class... T, int kSize = (1 + 2)>
+  void Add(T&&... values);
+  void Ask(int (*answer)(int), char brace = '{', const char* text = "}{");  // void No();
+  virtual std::vector<std::pair<int, int>> Tell() = 0;
+ private:
+  struct Options {
+    Options();
+    int x = Free(1);
+  };
+  class View;
+  enum class Kind { kOne };
+  static constexpr auto Of(Kind kind) -> int { if (true) { Call(); } return 1; }
+  void Last();
+};
+class ABSL_SCOPED_LOCKABLE Server::View {
+  void Show();
+};
+struct Server::Later : Other { void Go(); };
+}
+"""
+NO_METHODS = """
+#define ADAMANT_CALL(x) \\
+  x Call();
+extern "C" {
+int Free(int x);
+}
+namespace a {
+class Server {
+  friend class Other;
+  friend bool operator==(const Server&, const Server&) = default;
+  using Call = std::function<void(int)>;
+  static_assert(sizeof(int) == 4);
+  enum class Kind : std::uint8_t { kOne = Of(1), kTwo };
+  // void No();
+  /* void No(); */
+  std::function<void(const std::vector<int>&)> send_ = [](auto) { Call(); };
+  std::map<int, std::function<int()>> map_ ABSL_GUARDED_BY(mutex_){};
+  int count_ ABSL_GUARDED_BY(mutex_) = Free(1);
+  alignas(64) std::atomic<int> atomic_{Free(1)};
+  decltype(Free(1)) other_;
+  void (*pointer_)(int) = nullptr;
+  struct {
+    int x;
+  } unnamed_[2];
+};
+inline void Free() { struct Local { int x; }; Server server; }
+}
+"""
 
 
 class CheckStructureTest(unittest.TestCase):
@@ -60,6 +122,29 @@ class CheckStructureTest(unittest.TestCase):
         self.write("tests/unit/more.h")
         self.assertEqual(check_structure.check(self.root),
                          ["folder tests/unit holds 26 source files, at most 25: make folders by subject"])
+
+    def test_a_class_declares_few_methods(self) -> None:
+        many = "".join(f"  void Do{i}(int x);\n" for i in range(30))
+        self.write("services/worker/server.h", "namespace a {\nclass Server {\n" + many + "};\n}\n")
+        self.assertEqual(check_structure.check(self.root), [])
+        many += " private:\n  Server() = default;\n"
+        self.write("services/worker/server.h", "namespace a {\nclass Server {\n" + many + "};\n}\n")
+        self.assertEqual(check_structure.check(self.root),
+                         ["methods services/worker Server are 31, at most 30: divide the class into classes"])
+        self.write("tools/structure.txt", "methods services/worker Server 31\n")
+        self.assertEqual(check_structure.check(self.root), [])
+
+    def test_what_a_class_declares_is_counted(self) -> None:
+        counts = self.count(METHODS)
+        self.assertEqual(counts, {"Server": 13, "Server::Options": 1, "Server::View": 1, "Server::Later": 1})
+
+    def test_what_is_no_method_is_not_counted(self) -> None:
+        self.assertEqual(self.count(NO_METHODS), {})
+
+    def count(self, text: str) -> dict[str, int]:
+        self.write("operator/core/server.h", text)
+        prefix = "methods operator/core "
+        return {key.removeprefix(prefix): count for key, count in check_structure.methods(self.root).items() if count}
 
     def test_what_is_known_may_only_fall(self) -> None:
         self.write("tools/structure.txt", "# known\nclass services/worker Server 3\n")

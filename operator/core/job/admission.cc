@@ -11,11 +11,11 @@ void Admission::OnJoin(ConnectionId connection, const Join& join, Clock::TimePoi
     outbox_.Add(CloseConnection{connection});
     return;
   }
-  const ProcessTable::Joined joined = processes_.OnJoin(connection, join, now);
-  if (joined == ProcessTable::Joined::kRefused) {
+  const Registration::Joined joined = registration_.OnJoin(connection, join, now);
+  if (joined == Registration::Joined::kRefused) {
     return;
   }
-  if (joined == ProcessTable::Joined::kReplaced) {
+  if (joined == Registration::Joined::kReplaced) {
     training_.OnLost(join.id, now);
   }
   SendWelcome(join.id);
@@ -37,7 +37,7 @@ bool Admission::TurnsAway(ConnectionId connection, const Join& join, Clock::Time
   }
   if (join.id.role != Role::kDataServer && TrainingExamples(settings_, state_) == 0) {
     // It asks again until it can be told how long the job is.
-    processes_.OnWaiting({{{.id = join.id, .generation = join.generation}}}, now);
+    registration_.OnWaiting({{{.id = join.id, .generation = join.generation}}}, now);
     return true;
   }
   return false;

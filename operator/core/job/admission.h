@@ -1,6 +1,9 @@
 #pragma once
 
+#include <span>
+
 #include "operator/core/processes/process_table.h"
+#include "operator/core/processes/registration.h"
 #include "operator/core/state/actions.h"
 #include "operator/core/state/messages.h"
 #include "operator/core/state/state.h"
@@ -24,10 +27,16 @@ class Admission {
         state_(state),
         outbox_(outbox),
         processes_(processes),
+        registration_(settings, outbox, processes),
         data_(data),
         training_(training) {}
 
   void OnJoin(ConnectionId connection, const Join& join, Clock::TimePoint now);
+
+  /// As Registration says.
+  void OnWaiting(std::span<const StartProcess> processes, Clock::TimePoint now) {
+    registration_.OnWaiting(processes, now);
+  }
 
  private:
   [[nodiscard]] bool TurnsAway(ConnectionId connection, const Join& join, Clock::TimePoint now);
@@ -37,6 +46,7 @@ class Admission {
   const JobState& state_;
   Outbox& outbox_;
   ProcessTable& processes_;
+  Registration registration_;
   const DataReports& data_;
   TrainingRun& training_;
 };

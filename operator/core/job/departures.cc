@@ -51,7 +51,7 @@ void Departures::OnExited(const ProcessExited& event, TimePoint now) {
         .how = event.how, .cause = event.cause, .reason = event.reason, .intended = event.moves};
   }
   if (slot.loss && !outcome_.IsDecided()) {
-    outcome_.FailOnLoss(processes_.DecideRestart(slot));
+    outcome_.FailOnLoss(restarts_.DecideRestart(slot));
   }
 }
 
@@ -73,7 +73,7 @@ void Departures::LeaveVolume(const ProcessExited& event) {
 
 void Departures::LoseSilent(TimePoint now) {
   while (!outcome_.IsDecided()) {
-    ProcessTable::Slot* silent = processes_.FindSilent(now);
+    ProcessTable::Slot* silent = silence_.FindSilent(now);
     if (silent == nullptr) {
       return;
     }
@@ -103,13 +103,13 @@ void Departures::LoseIfHung(ProcessTable::Slot& slot, double busy_seconds, TimeP
 }
 
 void Departures::MarkLost(ProcessTable::Slot& slot, ProcessLoss loss, TimePoint now) {
-  processes_.MarkLost(slot, std::move(loss), now);
+  restarts_.MarkLost(slot, std::move(loss), now);
   training_.OnLost(slot.id, now);
   training_.PublishMembers(now);
 }
 
 void Departures::OnLeft(ProcessTable::Slot& slot, TimePoint now) {
-  processes_.OnLeft(slot, now);
+  processes_.Vacate(slot, now);
   training_.OnLost(slot.id, now);
   training_.PublishMembers(now);
 }

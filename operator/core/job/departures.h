@@ -4,6 +4,8 @@
 
 #include "operator/core/buckets/placement.h"
 #include "operator/core/processes/process_table.h"
+#include "operator/core/processes/restart_policy.h"
+#include "operator/core/processes/silence_watch.h"
 #include "operator/core/state/actions.h"
 #include "operator/core/state/outcome.h"
 #include "operator/core/state/state.h"
@@ -22,12 +24,16 @@ class Departures {
   Departures(const JobSettings& settings,
              const JobState& state,
              ProcessTable& processes,
+             RestartPolicy& restarts,
+             SilenceWatch& silence,
              Placement& placement,
              TrainingRun& training,
              Outcome& outcome)
       : settings_(settings),
         state_(state),
         processes_(processes),
+        restarts_(restarts),
+        silence_(silence),
         placement_(placement),
         training_(training),
         outcome_(outcome) {}
@@ -50,6 +56,8 @@ class Departures {
   const JobSettings& settings_;
   const JobState& state_;
   ProcessTable& processes_;
+  RestartPolicy& restarts_;
+  SilenceWatch& silence_;
   Placement& placement_;
   TrainingRun& training_;
   Outcome& outcome_;

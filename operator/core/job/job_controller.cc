@@ -38,12 +38,17 @@ JobController::JobController(JobSettings settings, JobState state)
       state_(std::move(state)),
       outcome_(state_, outbox_),
       processes_(settings_, state_, outbox_),
+      starter_(settings_, outbox_, processes_),
+      silence_(settings_, processes_),
+      restarts_(settings_, state_, outbox_, processes_),
+      scaler_(settings_, processes_),
       placement_(settings_, state_, outbox_, processes_),
-      data_reports_(settings_, state_, outbox_, processes_, outcome_),
-      training_(settings_, state_, outbox_, processes_, placement_, outcome_),
+      data_reports_(settings_, state_, outbox_, starter_, outcome_),
+      training_(settings_, state_, outbox_, processes_, starter_, placement_, outcome_),
       server_reports_(processes_, placement_, training_, outcome_),
       admission_(settings_, state_, outbox_, processes_, data_reports_, training_),
-      departures_(settings_, state_, processes_, placement_, training_, outcome_),
+      departures_(
+          settings_, state_, processes_, restarts_, silence_, placement_, training_, outcome_),
       suspension_(settings_, state_, training_, outcome_),
       start_deadline_(settings_, state_, outbox_, processes_, outcome_),
       deadlines_(settings_, state_),
@@ -76,7 +81,7 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
   BeginTerm(survivors);
   // What was lost before a job ended counts no more when it resumes.
   const absl::Status judged =
-      had_ended ? absl::OkStatus() : processes_.DecideGivenUp(survivors.running);
+      had_ended ? absl::OkStatus() : restarts_.DecideGivenUp(survivors.running);
   StartRoles(survivors.running, now);
   outcome_.FailOnLoss(judged);
   placement_.Begin(none_lives, in_order, now);
@@ -121,11 +126,11 @@ void JobController::StartRoles(const std::vector<StartProcess>& running, TimePoi
   if (state_.recovery.going_back) {
     return training_.GoBack(running, now);
   }
-  processes_.StartRole(Role::kDataServer, running, now);
+  starter_.StartRole(Role::kDataServer, running, now);
   // Else the others could not be told how long the job is.
   if (settings_.starts_together || TrainingExamples(settings_, state_) > 0) {
-    processes_.StartRole(Role::kParameterServer, running, now);
-    processes_.StartRole(Role::kWorker, running, now);
+    starter_.StartRole(Role::kParameterServer, running, now);
+    starter_.StartRole(Role::kWorker, running, now);
   }
 }
 
@@ -146,7 +151,7 @@ std::vector<Action> JobController::Handle(const Event& event, TimePoint now, boo
   }
   active_time_.Advance(now, training_.begun());
   if (wake_at_ && now > *wake_at_ + kHeldUp) {
-    processes_.GrantTime(now);
+    silence_.GrantTime(now);
     training_.OnHeldUp(now);
   }
   const Phase before = state_.phase;
@@ -179,7 +184,7 @@ void JobController::Dispatch(const Event& event, TimePoint now) {
   } else if (const auto* changed = std::get_if<SpecChanged>(&event)) {
     OnSpecChanged(changed->settings, now);
   } else if (const auto* waiting = std::get_if<ProcessesWait>(&event)) {
-    processes_.OnWaiting(waiting->processes, now);
+    admission_.OnWaiting(waiting->processes, now);
     start_deadline_.Explain(waiting->why);
   } else if (const auto* nodes = std::get_if<ZonesKnown>(&event)) {
     placement_.SetZones(nodes->zones);
@@ -196,9 +201,9 @@ void JobController::OnReceived(const Received& event, TimePoint now) {
   }
   if (ProcessTable::Slot* slot = processes_.Find(event.connection)) {
     if (const auto* loading = std::get_if<Loading>(&event.message)) {
-      return ProcessTable::OnLoading(*slot, loading->what, now);
+      return SilenceWatch::OnLoading(*slot, loading->what, now);
     }
-    processes_.OnHeartbeat(*slot, now);
+    silence_.OnHeartbeat(*slot, now);
     OnMessage(*slot, event.message, now);
   }
 }
@@ -276,8 +281,8 @@ void JobController::Scale(std::uint32_t workers, TimePoint now) {
                "the job has " + std::to_string(workers) + (workers == 1 ? " worker" : " workers") +
                    " now, " + std::to_string(settings_.workers) + " before");
   settings_.workers = workers;
-  processes_.AddWorkers(now);
-  for (const SlotId id : processes_.DismissWorkers(now)) {
+  scaler_.AddWorkers(now);
+  for (const SlotId id : scaler_.DismissWorkers(now)) {
     training_.OnLost(id, now);
   }
 }
@@ -320,7 +325,8 @@ JobController::TimePoint JobController::NextTimer(TimePoint now) const {
     return shutdown_.deadline();
   }
   if (!training_.ending()) {
-    consider(processes_.NextTimer());
+    consider(starter_.NextTimer());
+    consider(silence_.NextTimer());
   }
   consider(placement_.NextTimer());
   consider(training_.NextTimer());

@@ -16,8 +16,12 @@
 #include "operator/core/job/server_reports.h"
 #include "operator/core/job/start_deadline.h"
 #include "operator/core/job/suspension.h"
+#include "operator/core/processes/process_starter.h"
 #include "operator/core/processes/process_table.h"
+#include "operator/core/processes/restart_policy.h"
 #include "operator/core/processes/shutdown_sequence.h"
+#include "operator/core/processes/silence_watch.h"
+#include "operator/core/processes/worker_scaler.h"
 #include "operator/core/state/actions.h"
 #include "operator/core/state/messages.h"
 #include "operator/core/state/outcome.h"
@@ -142,6 +146,10 @@ class JobController {
   Outbox outbox_;
   Outcome outcome_;
   ProcessTable processes_;
+  ProcessStarter starter_;
+  SilenceWatch silence_;
+  RestartPolicy restarts_;
+  WorkerScaler scaler_;
   Placement placement_;
   DataReports data_reports_;
   TrainingRun training_;

@@ -18,8 +18,8 @@ void DataReports::OnProgress(SlotId from,
     return outcome_.FailAsInvalid(std::string(is_new.status().message()));
   }
   if (*is_new && !settings_.starts_together) {
-    processes_.StartRole(Role::kParameterServer, {}, now);
-    processes_.StartRole(Role::kWorker, {}, now);
+    starter_.StartRole(Role::kParameterServer, {}, now);
+    starter_.StartRole(Role::kWorker, {}, now);
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "operator/core/processes/process_table.h"
+#include "operator/core/processes/process_starter.h"
 #include "operator/core/state/messages.h"
 #include "operator/core/state/outcome.h"
 #include "operator/core/training/data_identity.h"
@@ -18,12 +18,9 @@ class DataReports {
   DataReports(const JobSettings& settings,
               JobState& state,
               Outbox& outbox,
-              ProcessTable& processes,
+              ProcessStarter& starter,
               Outcome& outcome)
-      : settings_(settings),
-        processes_(processes),
-        outcome_(outcome),
-        data_(settings, state, outbox) {}
+      : settings_(settings), starter_(starter), outcome_(outcome), data_(settings, state, outbox) {}
 
   void OnProgress(SlotId from, const DataServerProgress& progress, Clock::TimePoint now);
 
@@ -33,7 +30,7 @@ class DataReports {
 
  private:
   const JobSettings& settings_;
-  ProcessTable& processes_;
+  ProcessStarter& starter_;
   Outcome& outcome_;
   DataIdentity data_;
 };

@@ -36,7 +36,7 @@ GoingBack::GoingBack(const JobSettings& settings,
     : settings_(settings),
       state_(state),
       outbox_(outbox),
-      processes_(processes),
+      restart_(processes),
       placement_(placement),
       sequence_(sequence),
       meter_(meter),
@@ -63,8 +63,8 @@ void GoingBack::TellResumed() {
 }
 
 void GoingBack::Begin(const std::vector<StartProcess>& running, TimePoint now) {
-  processes_.EndKnown(running, now);
-  ending_ = !processes_.AllEnded();
+  restart_.EndKnown(running, now);
+  ending_ = !restart_.AllEnded();
 }
 
 absl::Status GoingBack::OnDiverged(DataEpoch epoch, const std::string& found, TimePoint now) {
@@ -166,7 +166,7 @@ void GoingBack::EndAll(TimePoint now) {
   sequence_.Abandon();
   meter_ = TrainingMeter();
   watch_.Restart();
-  processes_.EndAll(now);
+  restart_.EndAll(now);
   for (std::uint32_t server = 0; server < settings_.parameter_servers; ++server) {
     placement_.OnLost(server, now);
   }

@@ -8,6 +8,7 @@
 #include "operator/core/buckets/placement.h"
 #include "operator/core/diagnosis/divergence_watch.h"
 #include "operator/core/diagnosis/training_meter.h"
+#include "operator/core/processes/full_restart.h"
 #include "operator/core/processes/process_table.h"
 #include "operator/core/training/epoch_sequence.h"
 #include "services/common/base/ids.h"
@@ -58,7 +59,7 @@ class GoingBack {
   /// The job begins.
   void OnBegun();
 
-  void OnTimer() { ending_ = ending_ && !processes_.AllEnded(); }
+  void OnTimer() { ending_ = ending_ && !restart_.AllEnded(); }
 
   /// All processes are being ended: none may start or join.
   [[nodiscard]] bool ending() const { return ending_; }
@@ -71,7 +72,7 @@ class GoingBack {
   const JobSettings& settings_;
   JobState& state_;
   Outbox& outbox_;
-  ProcessTable& processes_;
+  FullRestart restart_;
   Placement& placement_;
   EpochSequence& sequence_;
   TrainingMeter& meter_;

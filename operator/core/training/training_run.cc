@@ -30,11 +30,13 @@ TrainingRun::TrainingRun(const JobSettings& settings,
                          JobState& state,
                          Outbox& outbox,
                          ProcessTable& processes,
+                         ProcessStarter& starter,
                          Placement& placement,
                          Outcome& outcome)
     : settings_(settings),
       state_(state),
       processes_(processes),
+      starter_(starter),
       placement_(placement),
       outcome_(outcome),
       alarms_(outbox),
@@ -242,7 +244,7 @@ void TrainingRun::StopIfEnding() {
 void TrainingRun::OnTimer(TimePoint now) {
   going_back_.OnTimer();
   if (!going_back_.ending()) {
-    processes_.StartDue(now);
+    starter_.StartDue(now);
   }
   sequence_.OnTimer(now);
 }

@@ -11,6 +11,7 @@
 #include "operator/core/diagnosis/divergence_watch.h"
 #include "operator/core/diagnosis/training_meter.h"
 #include "operator/core/processes/disk_alarms.h"
+#include "operator/core/processes/process_starter.h"
 #include "operator/core/processes/process_table.h"
 #include "operator/core/state/actions.h"
 #include "operator/core/state/messages.h"
@@ -34,6 +35,7 @@ class TrainingRun {
               JobState& state,
               Outbox& outbox,
               ProcessTable& processes,
+              ProcessStarter& starter,
               Placement& placement,
               Outcome& outcome);
 
@@ -114,6 +116,7 @@ class TrainingRun {
   const JobSettings& settings_;
   JobState& state_;
   ProcessTable& processes_;
+  ProcessStarter& starter_;
   Placement& placement_;
   Outcome& outcome_;
   DiskAlarms alarms_;

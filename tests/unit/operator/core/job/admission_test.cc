@@ -44,7 +44,7 @@ class AdmissionTest : public JobParts {
     return closed;
   }
 
-  DataReports data_{settings_, state_, outbox_, processes_, outcome_};
+  DataReports data_{settings_, state_, outbox_, starter_, outcome_};
   Admission admission_{settings_, state_, outbox_, processes_, data_, training_};
 };
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "operator/core/processes/restart_policy.h"
+#include "operator/core/processes/worker_scaler.h"
 #include "tests/unit/operator/core/job/job_parts.h"
 
 namespace adamant::controller {
@@ -45,7 +47,7 @@ class DeparturesTest : public JobParts {
   // The job needs one worker less.
   void DismissWorker1() {
     settings_.workers = 1;
-    processes_.DismissWorkers(now_);
+    WorkerScaler(settings_, processes_).DismissWorkers(now_);
     Take();
   }
 
@@ -55,7 +57,9 @@ class DeparturesTest : public JobParts {
 
   [[nodiscard]] Liveness LivenessOf(SlotId id) const { return processes_.At(id).liveness; }
 
-  Departures departures_{settings_, state_, processes_, placement_, training_, outcome_};
+  RestartPolicy restarts_{settings_, state_, outbox_, processes_};
+  Departures departures_{
+      settings_, state_, processes_, restarts_, silence_, placement_, training_, outcome_};
 };
 
 // --- Processes that have ended
@@ -223,7 +227,7 @@ TEST_F(DeparturesTest, WhoHasNotJoinedInTimeIsKilled) {
 TEST_F(DeparturesTest, AWorkerThatDoesNotLeaveInItsTimeIsKilledAndIsNoLoss) {
   BeginTraining();
   DismissWorker1();
-  now_ += ProcessTable::kLeaveTimeout;
+  now_ += WorkerScaler::kLeaveTimeout;
   HearAllBut({});
   const auto actions = LoseSilent();
   EXPECT_THAT(Pick<KillProcess>(actions), ElementsAre(Field(&KillProcess::id, kWorker1)));

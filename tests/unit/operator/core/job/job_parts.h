@@ -10,7 +10,10 @@
 
 #include "operator/core/buckets/placement.h"
 #include "operator/core/job/first_state.h"
+#include "operator/core/processes/process_starter.h"
 #include "operator/core/processes/process_table.h"
+#include "operator/core/processes/registration.h"
+#include "operator/core/processes/silence_watch.h"
 #include "operator/core/state/actions.h"
 #include "operator/core/state/outcome.h"
 #include "operator/core/training/training_run.h"
@@ -25,7 +28,7 @@ class JobParts : public testing::Test {
   JobParts() {
     placement_.Begin(true, false, now_);
     for (const Role role : {Role::kDataServer, Role::kParameterServer, Role::kWorker}) {
-      processes_.StartRole(role, {}, now_);
+      starter_.StartRole(role, {}, now_);
     }
     Take();
   }
@@ -44,7 +47,7 @@ class JobParts : public testing::Test {
 
   void JoinAll() {
     for (const ProcessTable::Slot& slot : processes_.slots()) {
-      processes_.OnJoin(ConnectionOf(slot.id), JoinOf(slot.id, "first"), now_);
+      registration_.OnJoin(ConnectionOf(slot.id), JoinOf(slot.id, "first"), now_);
     }
     HearAllBut({});
     Take();
@@ -53,7 +56,7 @@ class JobParts : public testing::Test {
   void HearAllBut(const std::vector<SlotId>& silent) {
     for (const ProcessTable::Slot& slot : processes_.slots()) {
       if (std::ranges::find(silent, slot.id) == silent.end()) {
-        processes_.OnHeartbeat(processes_.At(slot.id), now_);
+        silence_.OnHeartbeat(processes_.At(slot.id), now_);
       }
     }
   }
@@ -90,8 +93,11 @@ class JobParts : public testing::Test {
   Outbox outbox_;
   Outcome outcome_{state_, outbox_};
   ProcessTable processes_{settings_, state_, outbox_};
+  ProcessStarter starter_{settings_, outbox_, processes_};
+  Registration registration_{settings_, outbox_, processes_};
+  SilenceWatch silence_{settings_, processes_};
   Placement placement_{settings_, state_, outbox_, processes_};
-  TrainingRun training_{settings_, state_, outbox_, processes_, placement_, outcome_};
+  TrainingRun training_{settings_, state_, outbox_, processes_, starter_, placement_, outcome_};
 };
 
 }  // namespace adamant::controller

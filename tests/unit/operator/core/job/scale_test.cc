@@ -87,7 +87,7 @@ TEST_F(ScaleTest, AWorkerThatIsOneTooManyIsToldToStopAndNotReplaced) {
 
 TEST_F(ScaleTest, OneThatDoesNotLeaveInTimeIsKilled) {
   job_.Scale(1);
-  EXPECT_THAT(Pick<KillProcess>(job_.Pass(ProcessTable::kLeaveTimeout - seconds(1))), IsEmpty());
+  EXPECT_THAT(Pick<KillProcess>(job_.Pass(WorkerScaler::kLeaveTimeout - seconds(1))), IsEmpty());
   const auto killed = Pick<KillProcess>(job_.Pass(seconds(1)));
   EXPECT_THAT(killed, ElementsAre(Field(&KillProcess::id, kWorker1)));
   job_.Exit(kWorker1);

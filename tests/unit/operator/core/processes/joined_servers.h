@@ -6,6 +6,7 @@
 #include <string>
 
 #include "operator/core/processes/process_table.h"
+#include "operator/core/processes/registration.h"
 #include "operator/core/state/actions.h"
 #include "operator/core/state/state.h"
 
@@ -22,11 +23,11 @@ class JoinedServers : public testing::Test {
   }
 
   void Join(std::uint32_t slot, const std::string& uid) {
-    const auto joined = processes_.OnJoin(
+    const auto joined = registration_.OnJoin(
         slot + 1,
         {.id = Server(slot), .uid = uid, .address = "host:" + std::to_string(slot), .node = "n"},
         now_);
-    ASSERT_NE(joined, ProcessTable::Joined::kRefused);
+    ASSERT_NE(joined, Registration::Joined::kRefused);
   }
 
   void MarkLost(std::uint32_t slot) { processes_.Retire(processes_.At(Server(slot))); }
@@ -48,6 +49,7 @@ class JoinedServers : public testing::Test {
   JobState state_ = FirstState();
   Outbox outbox_;
   ProcessTable processes_{settings_, state_, outbox_};
+  Registration registration_{settings_, outbox_, processes_};
   const Clock::TimePoint now_{std::chrono::hours(1)};
 };
 

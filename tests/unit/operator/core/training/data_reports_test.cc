@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "operator/core/job/first_state.h"
+#include "operator/core/processes/process_table.h"
 
 namespace adamant::controller {
 namespace {
@@ -36,8 +37,9 @@ class DataReportsTest : public testing::Test {
   JobState state_;
   Outbox outbox_;
   ProcessTable processes_{settings_, state_, outbox_};
+  ProcessStarter starter_{settings_, outbox_, processes_};
   Outcome outcome_{state_, outbox_};
-  DataReports reports_{settings_, state_, outbox_, processes_, outcome_};
+  DataReports reports_{settings_, state_, outbox_, starter_, outcome_};
 };
 
 TEST_F(DataReportsTest, TheOthersStartOnceItIsKnownHowLongTheJobIs) {

@@ -1,0 +1,57 @@
+#include "operator/core/processes/silence_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace adamant::controller {
+namespace {
+
+// Its process has a deadline: to join, or to be heard.
+bool IsExpected(const ProcessTable::Slot& slot) {
+  return slot.liveness == ProcessTable::Liveness::kStarting ||
+         slot.liveness == ProcessTable::Liveness::kRunning;
+}
+
+}  // namespace
+
+void SilenceWatch::OnHeartbeat(ProcessTable::Slot& slot, TimePoint now) const {
+  slot.started = true;
+  slot.loading.clear();
+  if (!slot.leaving) {
+    slot.deadline = now + settings_.silence_timeout;
+  }
+}
+
+void SilenceWatch::OnLoading(ProcessTable::Slot& slot, std::string what, TimePoint now) {
+  slot.loading = std::move(what);
+  slot.deadline = now + kLoadTimeout;
+}
+
+void SilenceWatch::GrantTime(TimePoint now) {
+  for (ProcessTable::Slot& slot : processes_.slots()) {
+    if (IsExpected(slot)) {
+      slot.deadline = std::max(slot.deadline, now + settings_.silence_timeout);
+    }
+  }
+}
+
+ProcessTable::Slot* SilenceWatch::FindSilent(TimePoint now) {
+  for (ProcessTable::Slot& slot : processes_.slots()) {
+    if (IsExpected(slot) && slot.deadline <= now) {
+      return &slot;
+    }
+  }
+  return nullptr;
+}
+
+std::optional<SilenceWatch::TimePoint> SilenceWatch::NextTimer() const {
+  std::optional<TimePoint> next;
+  for (const ProcessTable::Slot& slot : processes_.slots()) {
+    if (IsExpected(slot) && (!next || slot.deadline < *next)) {
+      next = slot.deadline;
+    }
+  }
+  return next;
+}
+
+}  // namespace adamant::controller

@@ -1,0 +1,55 @@
+#include "operator/core/processes/silence_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/operator/core/processes/small_table.h"
+
+namespace adamant::controller {
+namespace {
+
+class SilenceWatchTest : public SmallTable {
+ protected:
+  SilenceWatchTest() { Join(kWorker0, "a"); }
+
+  SilenceWatch silence_{settings_, processes_};
+};
+
+TEST_F(SilenceWatchTest, WhoIsHeardIsReadyAndSilentOnlyAfterATime) {
+  SilenceWatch::OnLoading(At(kWorker0), "reads", now_);
+  EXPECT_EQ(At(kWorker0).loading, "reads");
+  EXPECT_EQ(silence_.NextTimer(), now_ + SilenceWatch::kLoadTimeout);
+  silence_.OnHeartbeat(At(kWorker0), now_);
+  EXPECT_TRUE(processes_.IsStarted(kWorker0));
+  EXPECT_EQ(At(kWorker0).loading, "");
+  EXPECT_EQ(silence_.NextTimer(), now_ + settings_.silence_timeout);
+  EXPECT_EQ(silence_.FindSilent(now_ + settings_.silence_timeout - std::chrono::milliseconds(1)),
+            nullptr);
+  EXPECT_EQ(silence_.FindSilent(now_ + settings_.silence_timeout), &At(kWorker0));
+}
+
+TEST_F(SilenceWatchTest, WhoIsToLeaveHasNoMoreTimeForBeingHeard) {
+  At(kWorker0).leaving = true;
+  At(kWorker0).deadline = now_;
+  silence_.OnHeartbeat(At(kWorker0), now_);
+  EXPECT_EQ(At(kWorker0).deadline, now_);
+}
+
+TEST_F(SilenceWatchTest, NobodyIsWaitedForWhoseProcessIsGone) {
+  At(kWorker0).WaitUntil(now_);
+  EXPECT_EQ(silence_.FindSilent(now_), nullptr);
+  EXPECT_EQ(silence_.NextTimer(), std::nullopt);
+  At(kWorker0).liveness = Liveness::kStarting;
+  EXPECT_EQ(silence_.FindSilent(now_), &At(kWorker0));
+}
+
+TEST_F(SilenceWatchTest, OnceTheControllerWasHeldUpAllHaveTimeAndNobodyLess) {
+  Join(kWorker1, "b");
+  At(kWorker0).deadline = now_;
+  silence_.GrantTime(now_);
+  EXPECT_EQ(At(kWorker0).deadline, now_ + settings_.silence_timeout);
+  EXPECT_EQ(At(kWorker1).deadline, now_ + SilenceWatch::kLoadTimeout);
+}
+
+}  // namespace
+}  // namespace adamant::controller
