@@ -36,7 +36,7 @@ Access Bucket::AccessAt(Clock::TimePoint now) const {
 BucketReport Bucket::ServingReport(BucketId id) const {
   return {.bucket = id,
           .configuration_version = replica_->configuration().version,
-          .failover = replica_->failover(),
+          .failover = replica_->status().failover,
           .generation = content_.generation,
           .updates = content_.updates};
 }
@@ -75,7 +75,7 @@ void Bucket::Commit(const LoggedPut& put) {
 void Bucket::StartHead(const std::vector<std::uint32_t>& positions) {
   head_ = content_.sequences;
   head_versions_.clear();
-  for (const EntryPtr& entry : replica_->log()) {
+  for (const EntryPtr& entry : replica_->log().entries()) {
     for (const LoggedUpdate& update : entry->updates) {
       Admit(positions[update.shard], update);
     }

@@ -14,16 +14,48 @@ void Following::BeginConfiguration() {
   flush_wanted_ = false;
 }
 
+void Following::BecomeSecondary(Clock::TimePoint now) {
+  role_ = Role::kSecondary;
+  local_.EndCopy();
+  Promise(now);
+}
+
 void Following::Promise(Clock::TimePoint now) {
-  promised_until_ = now + grace_;
+  promised_until_ = now + options_.grace;
   last_beacon_ = now;
 }
 
-void Following::BeginCopy(Lsn base) {
-  acked_ = base;
-  known_committed_ = 0;
+// --- The learner
+
+bool Following::Learns(const ServerId& from, const CopyBegin& begin) const {
+  const bool begun = role_ == Role::kLearner && begin.copy <= local_.copy();
+  return from == configuration_.primary && !configuration_.Has(options_.self) && !begun;
 }
 
+void Following::BeginCopy(const CopyBegin& begin) {
+  role_ = Role::kLearner;
+  // An earlier program does not say whose entry the base is: nobody's can be of a later version.
+  const bool known = begin.base_origin != 0 || begin.base == 0;
+  local_.BeginCopy(begin.copy, begin.base, known ? begin.base_origin : configuration_.version);
+  acked_ = begin.base;
+  known_committed_ = 0;
+  host_.Learn(bucket_, begin);
+}
+
+void Following::OnInstalled(std::uint64_t copy) {
+  if (role_ == Role::kLearner && copy == local_.copy()) {
+    local_.SetHasContent();
+    CommitWhatIsKnown();
+  }
+}
+
+// --- As the primary sends
+
+bool Following::Follows(const ServerId& from) const {
+  return from == configuration_.primary && role_ != Role::kNone;
+}
+
+// The configuration began with what was committed up to `base`.
 bool Following::HearsFrom(Lsn base) {
   if (acked_.has_value()) {
     return true;
@@ -35,17 +67,24 @@ bool Following::HearsFrom(Lsn base) {
   return true;
 }
 
-void Following::OnBeacon(const Beacon& beacon, Clock::TimePoint now) {
+bool Following::OnBeacon(const ServerId& from, const Beacon& beacon, Clock::TimePoint now) {
+  if (!Follows(from) || role_ == Role::kProposing) {
+    return true;
+  }
+  if (!HearsFrom(beacon.base)) {
+    return false;
+  }
   ADAMANT_FAILPOINT("replica/promise");
   Promise(now);
   flush_wanted_ = flush_wanted_ || beacon.flush;
   beacon_sent_ = beacon.sent;
   LearnCommitted(beacon.committed);
   AnswerBeacon();
+  return true;
 }
 
-void Following::OnConnected() {
-  if (beacon_sent_.has_value()) {
+void Following::OnConnected(const ServerId& server) {
+  if (Follows(server) && role_ != Role::kProposing && beacon_sent_.has_value()) {
     AnswerBeacon();
   }
 }
@@ -57,7 +96,13 @@ void Following::AnswerBeacon() {
                     .flushed = local_.log().OnDisk()});
 }
 
-void Following::OnPrepare(const Prepare& prepare) {
+bool Following::OnPrepare(const ServerId& from, const Prepare& prepare) {
+  if (!Follows(from)) {
+    return true;
+  }
+  if (!HearsFrom(prepare.base)) {
+    return false;
+  }
   const Lsn next = *acked_ + 1;
   const bool gap = prepare.entry->lsn > next;
   if (prepare.entry->lsn == next) {
@@ -66,6 +111,7 @@ void Following::OnPrepare(const Prepare& prepare) {
   }
   LearnCommitted(prepare.committed);
   Acknowledge(gap);
+  return true;
 }
 
 void Following::Accept(const EntryPtr& entry) {
@@ -105,6 +151,8 @@ void Following::LearnCommitted(Lsn committed) {
   CommitWhatIsKnown();
 }
 
+// Once the content is there. Only what was acknowledged in this configuration is known to be the
+// same.
 void Following::CommitWhatIsKnown() {
   if (local_.has_content()) {
     local_.CommitUpTo(std::min({known_committed_, acked_.value_or(0), local_.log().persisted()}));

@@ -8,6 +8,7 @@
 #include "services/parameter_server/core/replication/local_copy.h"
 #include "services/parameter_server/core/replication/messages.h"
 #include "services/parameter_server/core/replication/replica_host.h"
+#include "services/parameter_server/core/replication/replica_role.h"
 
 namespace adamant::parameter_server {
 
@@ -16,30 +17,53 @@ namespace adamant::parameter_server {
 /// for a while to propose nothing. Threads: one at a time.
 class Following {
  public:
+  using Role = ReplicaRole;
+
+  struct Options {
+    ServerId self;
+    Clock::Duration grace{};  ///< of the promise
+  };
+
   /// The last three must outlive this; record and copy are the replica's.
   Following(BucketId bucket,
-            Clock::Duration grace,
+            const Options& options,
             ReplicaHost& host,
             const Configuration& configuration,
             LocalCopy& local)
-      : bucket_(bucket), grace_(grace), host_(host), configuration_(configuration), local_(local) {}
+      : bucket_(bucket),
+        options_(options),
+        host_(host),
+        configuration_(configuration),
+        local_(local) {}
+
+  /// Returns one up to kProposing; kNone: the replica follows nobody.
+  [[nodiscard]] Role role() const { return role_; }
 
   /// Another configuration begins: nothing is acknowledged in it.
   void BeginConfiguration();
 
   /// The replica becomes a secondary: it gives the primary time to be heard.
-  void Promise(Clock::TimePoint now);
+  void BecomeSecondary(Clock::TimePoint now);
 
-  /// A copy begins of what was committed up to `base`.
-  void BeginCopy(Lsn base);
+  /// The secondary proposes to take over, and promises nobody from now on.
+  void StopPromising() { role_ = Role::kProposing; }
 
-  /// The primary is heard in this configuration, which began with what was committed up to `base`.
-  /// False: who lacks what it takes for granted cannot be a replica, and must never take over.
-  [[nodiscard]] bool HearsFrom(Lsn base);
+  /// Returns true if this copy is to be learnt: it is the primary's, and not begun already.
+  [[nodiscard]] bool Learns(const ServerId& from, const CopyBegin& begin) const;
 
-  /// Takes what the primary sends. Requires HearsFrom.
-  void OnBeacon(const Beacon& beacon, Clock::TimePoint now);
-  void OnPrepare(const Prepare& prepare);
+  /// The replica becomes a learner. What it had must be forgotten.
+  void BeginCopy(const CopyBegin& begin);
+
+  /// All parts of a copy are installed.
+  void OnInstalled(std::uint64_t copy);
+
+  /// The replica follows nobody any more.
+  void Stop() { role_ = Role::kNone; }
+
+  /// Takes what the primary sends. False: who lacks what it takes for granted cannot be a replica,
+  /// and must never take over.
+  [[nodiscard]] bool OnBeacon(const ServerId& from, const Beacon& beacon, Clock::TimePoint now);
+  [[nodiscard]] bool OnPrepare(const ServerId& from, const Prepare& prepare);
 
   /// Entries are stored.
   void OnPersisted();
@@ -47,30 +71,31 @@ class Following {
   /// Hears that what was committed is on the disk.
   void OnFlushed();
 
-  /// The way to the primary is open anew: the next beacon may be long in coming.
-  void OnConnected();
-
-  /// Commits what is known to be committed, once the content is there. Only what was acknowledged
-  /// in this configuration is known to be the same.
-  void CommitWhatIsKnown();
+  /// The way to a server is open anew: if it is the primary, the next beacon may be long in coming.
+  void OnConnected(const ServerId& server);
 
   [[nodiscard]] Clock::TimePoint promised_until() const { return promised_until_; }
   [[nodiscard]] Clock::TimePoint last_beacon() const { return last_beacon_; }
 
  private:
+  [[nodiscard]] bool Follows(const ServerId& from) const;
+  [[nodiscard]] bool HearsFrom(Lsn base);
+  void Promise(Clock::TimePoint now);
   void Accept(const EntryPtr& entry);
   void Acknowledge(bool gap);
   void AnswerBeacon();
   void LearnCommitted(Lsn committed);
+  void CommitWhatIsKnown();
   [[nodiscard]] Lsn Acked() const;
   void Send(decltype(PeerMessage::kind) kind);
 
   const BucketId bucket_;
-  const Clock::Duration grace_;
+  const Options options_;
   ReplicaHost& host_;
   const Configuration& configuration_;
   LocalCopy& local_;
 
+  Role role_ = Role::kNone;
   std::optional<Lsn> acked_;  // in this configuration; nullopt: the primary was not heard in it
   Lsn known_committed_ = 0;   // what the primary says
   Clock::TimePoint promised_until_{};

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <optional>
 #include <vector>
 
 #include "services/common/base/clock.h"
@@ -10,45 +8,36 @@
 #include "services/common/protocol/buckets.h"
 #include "services/parameter_server/core/replication/entry_log.h"
 #include "services/parameter_server/core/replication/following.h"
-#include "services/parameter_server/core/replication/leading.h"
 #include "services/parameter_server/core/replication/local_copy.h"
 #include "services/parameter_server/core/replication/messages.h"
-#include "services/parameter_server/core/replication/placement_policy.h"
-#include "services/parameter_server/core/replication/primary_transfer.h"
+#include "services/parameter_server/core/replication/primary.h"
 #include "services/parameter_server/core/replication/proposer.h"
 #include "services/parameter_server/core/replication/replica_host.h"
+#include "services/parameter_server/core/replication/replica_role.h"
 
 namespace adamant::parameter_server {
+
+using protocol::FailoverTimes;
 
 /// State of a replica that is worth reporting.
 struct ReplicaStatus {
   ConfigurationVersion configuration_version = 0;
   Lsn committed = 0;
   Lsn prepared = 0;
-  Lsn slowest = 0;  ///< primary: acknowledged by every replica
+  Lsn slowest = 0;         ///< primary: acknowledged by every replica
+  FailoverTimes failover;  ///< of the promotion that made it the primary
 };
 
-using protocol::FailoverTimes;
-
-/// One server's part in the replication of one bucket: PacificA's state machine. It sees entries as
-/// opaque; what they mean, and the bucket's content, is the host's.
+/// One server's part in the replication of one bucket: PacificA's state machine. It adopts
+/// configurations and takes over; what it does in between is Primary's or Following's. It sees
+/// entries as opaque; what they mean, and the bucket's content, is the host's.
 ///
 /// Use: after any call, call Tick again at NextTick.
 /// Threads: one at a time; never waits.
 /// Source: Lin, Yang, Zhang and Zhang, PacificA (MSR-TR-2008-25); docs/design/0002-replication.md.
 class Replica {
  public:
-  enum class Role : std::uint8_t {
-    kNone,         ///< not a server
-    kLearner,      ///< being copied to
-    kSecondary,    ///
-    kProposing,    ///< secondary that has proposed to take over, and promises nobody
-    kLoading,      ///< primary, whose content is not there yet
-    kReconciling,  ///< primary, committing under its configuration what it took over
-    kServing,      ///< primary
-    kDraining,     ///< primary that hands over
-  };
-
+  using Role = ReplicaRole;
   using Logging = EntryLog::Logging;
 
   struct Options {
@@ -112,58 +101,24 @@ class Replica {
 
   // --- How it stands
 
-  [[nodiscard]] Role role() const { return role_; }
+  [[nodiscard]] Role role() const { return IsPrimary() ? primary_.role() : following_.role(); }
+  [[nodiscard]] bool IsPrimary() const { return primary_.IsPrimary(); }
+  [[nodiscard]] const Configuration& configuration() const { return configuration_; }
 
   /// Learner: the copy under way. 0: none.
   [[nodiscard]] std::uint64_t copy() const { return local_.copy(); }
-  [[nodiscard]] const Configuration& configuration() const { return configuration_; }
-  [[nodiscard]] bool IsPrimary() const { return role_ >= Role::kLoading; }
-  [[nodiscard]] Lsn committed() const { return local_.log().committed(); }
-
-  /// As EntryLog::committed_origin.
-  [[nodiscard]] ConfigurationVersion committed_origin() const {
-    return local_.log().committed_origin();
-  }
+  [[nodiscard]] const EntryLog& log() const { return local_.log(); }
 
   /// Returns what this replica knows to be on the disks of all replicas, whoever they are until the
   /// generation ends. It learns of others as the primary.
-  [[nodiscard]] Lsn durable() const { return leading_.durable(); }
-  [[nodiscard]] Lsn prepared() const { return local_.log().prepared(); }
-
-  /// The entries prepared and not committed, in order.
-  [[nodiscard]] const std::deque<EntryPtr>& log() const { return local_.log().entries(); }
+  [[nodiscard]] Lsn durable() const { return primary_.durable(); }
   [[nodiscard]] ReplicaStatus status() const;
-  [[nodiscard]] const FailoverTimes& failover() const { return failover_; }
 
  private:
-  // Configurations.
   void Adopt(const Configuration& configuration, Clock::TimePoint now);
-  void BecomePrimary(bool was_primary, Clock::TimePoint now);
-  void BecomeSecondary(Clock::TimePoint now);
   void Leave();
-  void FollowHint(Clock::TimePoint now);
-  [[nodiscard]] bool FollowsAdvice() const;
-
-  // The primary.
-  void TryCommit(Clock::TimePoint now);
-  void ServeIfReconciled(Clock::TimePoint now);
-  void CheckPeers(Clock::TimePoint now);
-  void CheckDrop(Clock::TimePoint now);
-  void Drop(const ServerId& server, Clock::TimePoint now);
-  void TryAdd(Clock::TimePoint now);
-
-  // Messages.
-  void Handle(const ServerId& from, const Prepare& prepare, Clock::TimePoint now);
-  void Handle(const ServerId& from, const PrepareAck& ack, Clock::TimePoint now);
-  void Handle(const ServerId& from, const Beacon& beacon, Clock::TimePoint now);
-  void Handle(const ServerId& from, const BeaconAnswer& answer, Clock::TimePoint now);
-  void Handle(const ServerId& from, const Released& released, Clock::TimePoint now);
-  void Handle(const ServerId& from, const CopyBegin& begin, Clock::TimePoint now);
-  void Handle(const ServerId& /*from*/, const CopyPart& /*part*/, Clock::TimePoint /*now*/) {}
-  void Handle(const ServerId& from, const CopyAck& ack, Clock::TimePoint now);
-
-  // The secondary.
-  [[nodiscard]] bool Follows(const ServerId& from) const;
+  void Follow(const ServerId& from, const PeerMessage& message, Clock::TimePoint now);
+  void Inherit(const ServerId& from, Clock::TimePoint now);
   void ProposePromotion(bool released, Clock::TimePoint now);
 
   const BucketId bucket_;
@@ -171,17 +126,12 @@ class Replica {
   ReplicaHost& host_;
 
   Configuration configuration_;
-  Role role_ = Role::kNone;
   LocalCopy local_;
-  Leading leading_;      // the primary
-  Following following_;  // the secondary and the learner
   Proposer proposals_;
-  PlacementPolicy hint_;
-  PrimaryTransfer transfer_;  // kDraining
-  Lsn promotion_ =
-      0;  // primary: prepared when the configuration began, to be committed before serving
-  FailoverTimes failover_;
-  Clock::TimePoint adopted_at_{};
+  Primary primary_;
+  Following following_;        // the secondary and the learner; has no role while primary_ has one
+  double detect_seconds_ = 0;  // this and the next: FailoverTimes
+  double replace_seconds_ = 0;
 };
 
 }  // namespace adamant::parameter_server

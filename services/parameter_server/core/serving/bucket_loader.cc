@@ -131,8 +131,8 @@ absl::Status BucketLoader::InstallCopies(const std::map<BucketId, std::uint64_t>
         continue;
       }
       content = bucket.content();
-      origin = bucket.replica().committed_origin();
-      committed = bucket.replica().committed();
+      origin = bucket.replica().log().committed_origin();
+      committed = bucket.replica().log().committed();
     }
     ADAMANT_RETURN_IF_ERROR(store_.StoreCopy(id, content, origin, committed));
     BucketTable::Session session(table_);

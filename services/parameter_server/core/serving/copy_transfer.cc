@@ -43,7 +43,7 @@ void CopyTransfer::Start(BucketTable::Session& session,
                 .configuration_version = bucket.replica().configuration().version,
                 .kind = CopyBegin{.copy = copy,
                                   .base = base,
-                                  .base_origin = bucket.replica().committed_origin(),
+                                  .base_origin = bucket.replica().log().committed_origin(),
                                   .generation = bucket.content().generation,
                                   .parts = bucket.sending->parts()}});
   PlanParts(session, id);

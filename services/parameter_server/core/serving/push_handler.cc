@@ -176,7 +176,7 @@ void PushHandler::Append(BucketTable::Session& session,
     Bucket& bucket = session.bucket(id);
     Replica& replica = bucket.replica();
     entry.owner = push.owner;
-    bucket.waiting[replica.prepared() + 1] = std::move(waiting);
+    bucket.waiting[replica.log().prepared() + 1] = std::move(waiting);
     replica.Append(std::move(entry), clock_.Now());
   }
 }
@@ -211,9 +211,9 @@ void PushHandler::Judge(BucketTable::Session& session,
     }
     entry.updates.push_back(update);
     waiting.updates.push_back(std::move(answer));
-  } else if (verdict == SequenceTable::Verdict::kDuplicate && !replica.log().empty()) {
+  } else if (verdict == SequenceTable::Verdict::kDuplicate && !replica.log().entries().empty()) {
     // Perhaps of what is not committed yet.
-    bucket.waiting[replica.prepared()].duplicates.push_back(std::move(answer));
+    bucket.waiting[replica.log().prepared()].duplicates.push_back(std::move(answer));
   } else {
     answer.ack.outcome = OutcomeOf(verdict);
     session.Settle(answer, bucket.content().shards[position], update.writer);

@@ -54,7 +54,7 @@ absl::Status RecordHandler::Put(std::string_view key,
   entry.puts.push_back(
       {.key = std::string(key), .version = expected + 1, .value = std::string(value)});
   bucket.SetVersion(key, expected + 1);
-  bucket.waiting[replica.prepared() + 1].puts.push_back(std::move(done));
+  bucket.waiting[replica.log().prepared() + 1].puts.push_back(std::move(done));
   replica.Append(std::move(entry), clock_.Now());
   return absl::OkStatus();
 }

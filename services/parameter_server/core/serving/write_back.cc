@@ -14,8 +14,8 @@ std::vector<FlushedBucket> WriteBack::Begin() {
     const BucketTable::View view(table_);
     for (const auto& bucket : view.buckets()) {
       flushed.push_back({.life = bucket->life(),
-                         .origin = bucket->replica().committed_origin(),
-                         .committed = bucket->replica().committed()});
+                         .origin = bucket->replica().log().committed_origin(),
+                         .committed = bucket->replica().log().committed()});
       shards.insert(shards.end(), bucket->content().shards.begin(), bucket->content().shards.end());
     }
     for (const auto& [bucket, lsn] : queue_.LowestPuts()) {

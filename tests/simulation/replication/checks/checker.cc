@@ -13,11 +13,11 @@ ps::ServerId ToServerId(const controller::ServerId& server) {
 }
 
 bool Has(const ps::Replica& replica, const ps::Entry& entry) {
-  if (entry.lsn <= replica.committed()) {
+  if (entry.lsn <= replica.log().committed()) {
     return true;
   }
-  return entry.lsn <= replica.prepared() &&
-         replica.log()[entry.lsn - replica.committed() - 1]->origin == entry.origin;
+  return entry.lsn <= replica.log().prepared() &&
+         replica.log().entries()[entry.lsn - replica.log().committed() - 1]->origin == entry.origin;
 }
 
 }  // namespace
@@ -139,7 +139,7 @@ void Checker::CheckJoined(BucketId bucket, const ps::ServerId& server) {
   const std::size_t committed =
       generation == history.generations.end() ? 0 : generation->second.origins.size();
   const ps::Bucket* const at = view_.bucket(bucket, server);
-  const ps::Lsn prepared = at == nullptr ? 0 : at->replica().prepared();
+  const ps::Lsn prepared = at == nullptr ? 0 : at->replica().log().prepared();
   if (prepared < committed || at == nullptr || at->content().shards.empty()) {
     Report("I9: a server joins that has entries up to " + std::to_string(prepared) + " of " +
                std::to_string(committed),

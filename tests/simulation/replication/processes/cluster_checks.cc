@@ -116,7 +116,7 @@ void Cluster::CheckRecovered(BucketId bucket) {
     if (replica == record.primary && (!server->CanRead(bucket) || !at->waiting.empty())) {
       return fail("is not served");
     }
-    if (!at->replica().log().empty()) {
+    if (!at->replica().log().entries().empty()) {
       return fail("has entries that are not committed");
     }
     std::vector<std::uint64_t> hashes;

@@ -80,7 +80,7 @@ void Sabotage::Distort(ps::ServerId& from, ps::PeerMessage& message) {
   }
   if (auto* beacon = std::get_if<ps::Beacon>(&message.kind);
       world_.Has(Mutation::kCommitsUnacknowledged) && beacon != nullptr) {
-    beacon->base = std::max(beacon->base, replica.prepared());
+    beacon->base = std::max(beacon->base, replica.log().prepared());
   }
   if (world_.Has(Mutation::kMajorityCommits) && ack != nullptr && configuration.Has(from) &&
       message.configuration_version == configuration.version) {
@@ -182,7 +182,7 @@ void Sabotage::AddUncommitted(storage::Change& change) const {
     const auto content = ps::DecodeContent(identity, change.value);
     ReferenceShard more(world_.setup.optimiser, *content);
     const BucketId id = server_.core().layout().shards()[shard].bucket;
-    for (const ps::EntryPtr& entry : BucketAt(server_.core(), id).replica().log()) {
+    for (const ps::EntryPtr& entry : BucketAt(server_.core(), id).replica().log().entries()) {
       for (const ps::LoggedUpdate& update : entry->updates) {
         if (update.shard == shard) {
           more.Apply(KeyOf(update.values), update.sequence);

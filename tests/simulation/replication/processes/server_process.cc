@@ -210,7 +210,7 @@ void ServerProcess::Settle() {
       world_.scheduler.Record(life->name,
                               NameOf(replica.role()) + " of bucket " + std::to_string(id),
                               replica.configuration().version,
-                              replica.prepared());
+                              replica.log().prepared());
     }
     world_.checker.Watch(id, server_, replica);
     tap_->TraceAppended(id);

@@ -223,7 +223,7 @@ void Tap::TraceAppended(BucketId id) {
   if (world_.tracer == nullptr) {
     return;
   }
-  for (const ps::EntryPtr& entry : bucket(id).replica().log()) {
+  for (const ps::EntryPtr& entry : bucket(id).replica().log().entries()) {
     TraceEntry(*entry);
   }
 }

@@ -111,7 +111,7 @@ void Interpose(ps::ParameterServer& server, ps::ReplicaHost& host) {
 }
 
 void CutLog(ps::Replica& replica) {
-  (replica.*Member(Local{})).log().CutFrom(replica.committed() + 1);
+  (replica.*Member(Local{})).log().CutFrom(replica.log().committed() + 1);
 }
 
 }  // namespace adamant::replication_simulation

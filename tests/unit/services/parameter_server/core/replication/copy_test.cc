@@ -41,7 +41,7 @@ TEST(ReplicaCopyTest, EntriesPreparedDuringTheCopyReachTheLearnerAndDoNotWaitFor
   rig.Append(0, "b");
   rig.Settle();
   EXPECT_THAT(rig[0].content, ElementsAre("a", "b"));
-  EXPECT_EQ(rig.replica(2).prepared(), 2U);
+  EXPECT_EQ(rig.replica(2).log().prepared(), 2U);
   EXPECT_THAT(rig[2].content, IsEmpty());  // it has nothing to apply it to
   EXPECT_THAT(rig.members(), ElementsAre(0, 1));
   rig.Heal();
@@ -297,9 +297,9 @@ TEST(ReplicaCopyTest, AcknowledgementsOfACopyThatWasGivenUpCountForNothing) {
   rig.Deliver(ack);
   rig.Heal();
   rig.Pass(milliseconds(1050));
-  ASSERT_EQ(rig.replica(0).committed(), 1U);
+  ASSERT_EQ(rig.replica(0).log().committed(), 1U);
   ASSERT_EQ(rig.replica(2).role(), Role::kLearner);
-  ASSERT_EQ(rig.replica(2).prepared(), 0U);
+  ASSERT_EQ(rig.replica(2).log().prepared(), 0U);
   rig.Drop(prepare);
   rig.Deliver(*std::ranges::find_if(rig.held, [&](const Packet& packet) {
     return Is<CopyPart>(packet) &&

@@ -26,7 +26,7 @@ TEST(ReplicaLeaseTest, WithoutAnAnswerForTheLeaseThereIsNoReadAndNoCommit) {
   EXPECT_FALSE(rig.replica(0).CanRead(rig.now()));
   rig.Append(0, "a");
   rig.Settle();
-  EXPECT_EQ(rig.replica(1).prepared(), 1U);
+  EXPECT_EQ(rig.replica(1).log().prepared(), 1U);
   EXPECT_THAT(rig[0].content, IsEmpty());
 }
 
@@ -136,7 +136,7 @@ TEST(ReplicaLeaseTest, WhoHasProposedPromisesNobodyButStillAcknowledgesEntries) 
   EXPECT_FALSE(rig.replica(0).CanRead(rig.now()));
   rig.Append(0, "a");
   rig.Settle();
-  EXPECT_EQ(rig.replica(1).prepared(), 1U);
+  EXPECT_EQ(rig.replica(1).log().prepared(), 1U);
 }
 
 TEST(ReplicaLeaseTest, AProvedDeathVoidsThePromiseAtOnce) {
@@ -284,7 +284,7 @@ TEST(ReplicaLeaseTest, APromotionSaysHowLongItsPhasesTook) {
   rig.Pass(milliseconds(100));
   rig.Crash(0);
   rig.Pass(seconds(5));
-  const FailoverTimes& times = rig.replica(rig.primary()).failover();
+  const FailoverTimes times = rig.replica(rig.primary()).status().failover;
   EXPECT_EQ(times.detect_seconds, 4);
   EXPECT_LT(times.replace_seconds + times.reconcile_seconds, 0.1);
 }

@@ -31,16 +31,16 @@ TEST(ReplicaLogTest, AnEntryIsCommittedWhenAllReplicasHaveAcknowledgedIt) {
   rig.Cut(2, 0);
   EXPECT_EQ(rig.Append(0, "a"), 1U);
   rig.Settle();
-  EXPECT_EQ(rig.replica(0).committed(), 0U);
-  EXPECT_EQ(rig.replica(0).prepared(), 1U);
-  EXPECT_EQ(rig.replica(1).prepared(), 1U);
-  EXPECT_EQ(rig.replica(2).prepared(), 1U);
+  EXPECT_EQ(rig.replica(0).log().committed(), 0U);
+  EXPECT_EQ(rig.replica(0).log().prepared(), 1U);
+  EXPECT_EQ(rig.replica(1).log().prepared(), 1U);
+  EXPECT_EQ(rig.replica(2).log().prepared(), 1U);
   EXPECT_EQ(rig.replica(0).status().slowest, 0U);
   rig.Heal();
   rig.Pass(milliseconds(1100));  // sent again
-  EXPECT_EQ(rig.replica(0).committed(), 1U);
+  EXPECT_EQ(rig.replica(0).log().committed(), 1U);
   EXPECT_THAT(rig[0].content, ElementsAre("a"));
-  EXPECT_THAT(rig.replica(0).log(), IsEmpty());
+  EXPECT_THAT(rig.replica(0).log().entries(), IsEmpty());
 }
 
 TEST(ReplicaLogTest, MembersApplyWhatTheNextMessageSaysIsCommitted) {
@@ -84,7 +84,7 @@ TEST(ReplicaLogTest, BelowMinInSyncNothingIsCommitted) {
   rig.Append(0, "a");
   rig.Write(0, {0});
   rig.Settle();
-  EXPECT_EQ(rig.replica(0).committed(), 0U);
+  EXPECT_EQ(rig.replica(0).log().committed(), 0U);
   EXPECT_THAT(rig[0].content, IsEmpty());
 }
 
@@ -132,7 +132,7 @@ TEST(ReplicaLogTest, AGapIsAnsweredAndFilledAtOnce) {
   });
   rig.Settle();
   EXPECT_TRUE(lost);
-  EXPECT_EQ(rig.replica(0).committed(), 2U);
+  EXPECT_EQ(rig.replica(0).log().committed(), 2U);
 }
 
 TEST(ReplicaLogTest, ABurstBehindAGapIsSentAgainOnce) {
@@ -147,7 +147,7 @@ TEST(ReplicaLogTest, ABurstBehindAGapIsSentAgainOnce) {
     return counts && prepares == 1;
   });
   rig.Settle();
-  EXPECT_EQ(rig.replica(0).committed(), 6U);
+  EXPECT_EQ(rig.replica(0).log().committed(), 6U);
   EXPECT_EQ(prepares, 12U);
 }
 
@@ -156,9 +156,9 @@ TEST(ReplicaLogTest, WhatIsNotAcknowledgedIsSentAgainAfterASecond) {
   rig.Append(0, "a");
   rig.Take();
   rig.Pass(milliseconds(900));
-  EXPECT_EQ(rig.replica(0).committed(), 0U);
+  EXPECT_EQ(rig.replica(0).log().committed(), 0U);
   rig.Pass(milliseconds(200));
-  EXPECT_EQ(rig.replica(0).committed(), 1U);
+  EXPECT_EQ(rig.replica(0).log().committed(), 1U);
 }
 
 TEST(ReplicaLogTest, ANewStreamStartsWithABeaconAndSendsWhatIsMissing) {
@@ -170,7 +170,7 @@ TEST(ReplicaLogTest, ANewStreamStartsWithABeaconAndSendsWhatIsMissing) {
   EXPECT_EQ(Count<Beacon>(rig.packets), 2U);
   EXPECT_EQ(Count<Prepare>(rig.packets), 0U);
   rig.Settle();
-  EXPECT_EQ(rig.replica(0).committed(), 1U);
+  EXPECT_EQ(rig.replica(0).log().committed(), 1U);
 }
 
 TEST(ReplicaLogTest, MessagesOfOtherConfigurationsChangeNothing) {
@@ -184,13 +184,13 @@ TEST(ReplicaLogTest, MessagesOfOtherConfigurationsChangeNothing) {
   for (const Packet& packet : old) {
     rig.Deliver(packet);
   }
-  EXPECT_EQ(rig.replica(1).prepared(), 0U);
+  EXPECT_EQ(rig.replica(1).log().prepared(), 0U);
   EXPECT_THAT(rig.Take(), IsEmpty());
   const auto other = std::make_shared<const Entry>(Entry{.lsn = 1, .origin = 1});
   rig.Deliver({rig[2].self,  // no primary
                rig[1].self,
                Rig::Message(rig.record.version, Prepare{.entry = other})});
-  EXPECT_EQ(rig.replica(1).prepared(), 0U);
+  EXPECT_EQ(rig.replica(1).log().prepared(), 0U);
 }
 
 TEST(ReplicaLogTest, AcknowledgementsOfAnConfigurationCountInItAlone) {
@@ -206,9 +206,9 @@ TEST(ReplicaLogTest, AcknowledgementsOfAnConfigurationCountInItAlone) {
                  rig[0].self,
                  Rig::Message(rig.record.version - 1, PrepareAck{.acked = 1})});
   }
-  EXPECT_EQ(rig.replica(0).committed(), 0U);
+  EXPECT_EQ(rig.replica(0).log().committed(), 0U);
   rig.Deliver({rig[2].self, rig[0].self, Rig::Message(rig.record.version, PrepareAck{.acked = 1})});
-  EXPECT_EQ(rig.replica(0).committed(), 0U);  // no replica
+  EXPECT_EQ(rig.replica(0).log().committed(), 0U);  // no replica
 }
 
 TEST(ReplicaLogTest, APromotionKeepsAllThatWasAcknowledgedAndCommitsWhatWasPrepared) {
@@ -237,18 +237,18 @@ TEST(ReplicaLogTest, WhatOnlyOneReplicaHadIsOverwritten) {
   rig.Append(0, "b");
   rig.Cut(0, 1);
   rig.Settle();  // 2 has it, 1 does not
-  ASSERT_EQ(rig.replica(2).prepared(), 2U);
+  ASSERT_EQ(rig.replica(2).log().prepared(), 2U);
   rig.Crash(0);
   rig.Heal();
   rig.Write(1, {1, 2});
   rig.Settle();
   EXPECT_EQ(rig.replica(1).role(), Role::kServing);
-  EXPECT_EQ(rig.replica(2).prepared(), 2U);  // not cut, there is nothing in its place
+  EXPECT_EQ(rig.replica(2).log().prepared(), 2U);  // not cut, there is nothing in its place
   rig.Append(1, "c");
   rig.Pass(seconds(1));
   EXPECT_THAT(rig[1].content, ElementsAre("c"));
   EXPECT_THAT(rig[2].content, ElementsAre("c"));
-  EXPECT_EQ(rig.replica(2).prepared(), 1U);  // and what lay behind it is gone
+  EXPECT_EQ(rig.replica(2).log().prepared(), 1U);  // and what lay behind it is gone
 }
 
 // What it has from an earlier configuration in the place of the missing one may be another entry.
@@ -258,7 +258,7 @@ TEST(ReplicaLogTest, AnOldEntryFillsNoGap) {
   rig.Append(0, "a");
   rig.Cut(0, 1);
   rig.Settle();  // 2 has it, 1 does not
-  ASSERT_EQ(rig.replica(2).prepared(), 1U);
+  ASSERT_EQ(rig.replica(2).log().prepared(), 1U);
   rig.Crash(0);
   rig.Heal();
   rig.Write(1, {1, 2});
@@ -270,8 +270,8 @@ TEST(ReplicaLogTest, AnOldEntryFillsNoGap) {
     return prepare != nullptr && prepare->entry->lsn == 1;
   });
   rig.Settle();
-  EXPECT_EQ(rig.replica(1).committed(), 0U);
-  EXPECT_EQ(rig.replica(2).prepared(), 1U);
+  EXPECT_EQ(rig.replica(1).log().committed(), 0U);
+  EXPECT_EQ(rig.replica(2).log().prepared(), 1U);
   rig.Drop(nullptr);
   rig.Pass(seconds(2));
   EXPECT_THAT(rig[1].content, ElementsAre("b", "c"));
@@ -283,11 +283,11 @@ TEST(ReplicaLogTest, AReplicaDoesNotCutItsLogToItsCommitPoint) {
   rig.names_learners = false;
   rig.Append(0, "a");
   rig.Settle();  // committed at 0; 1 and 2 do not know
-  ASSERT_EQ(rig.replica(1).committed(), 0U);
+  ASSERT_EQ(rig.replica(1).log().committed(), 0U);
   rig.Crash(0);
   rig.decides = false;
   rig.Write(1, {1, 2});
-  EXPECT_EQ(rig.replica(2).prepared(), 1U);
+  EXPECT_EQ(rig.replica(2).log().prepared(), 1U);
   rig.Take();
   rig.Crash(1);
   rig.Write(2, {2});
@@ -302,9 +302,9 @@ TEST(ReplicaLogTest, CommittedInAnEarlierConfigurationIsTakenForGrantedNotSentAg
     rig.Settle();
   }
   rig.Write(0, {0, 1});
-  EXPECT_EQ(rig.replica(1).committed(), 2U);
+  EXPECT_EQ(rig.replica(1).log().committed(), 2U);
   rig.Settle();
-  EXPECT_EQ(rig.replica(1).committed(), 3U);  // by the beacon's base
+  EXPECT_EQ(rig.replica(1).log().committed(), 3U);  // by the beacon's base
   EXPECT_THAT(rig[1].content, ElementsAre("a", "b", "c"));
 }
 

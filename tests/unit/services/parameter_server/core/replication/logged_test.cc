@@ -37,7 +37,7 @@ TEST(ReplicaLoggedTest, AnEntryIsCommittedWhenEveryReplicaHasStoredIt) {
   rig.replica(0).Persisted(rig[0].to_persist[0].ticket, rig.now());
   rig.replica(1).Persisted(rig[1].to_persist[0].ticket, rig.now());
   rig.Pass(seconds(2));  // it is sent again, and not stored again
-  EXPECT_EQ(rig.replica(0).committed(), 0U);
+  EXPECT_EQ(rig.replica(0).log().committed(), 0U);
   EXPECT_THAT(rig[2].to_persist, SizeIs(1));
   rig.replica(2).Persisted(rig[2].to_persist[0].ticket, rig.now());
   rig.Settle();
@@ -76,7 +76,7 @@ TEST(ReplicaLoggedTest, WhatIsOverwrittenBeforeItIsStoredDoesNotCount) {
   rig.replica(2).Persisted(rig[2].to_persist[0].ticket, rig.now());  // of a and b, late
   rig.replica(2).Persisted(rig[2].to_persist[1].ticket, rig.now());
   rig.Pass(milliseconds(600));
-  EXPECT_EQ(rig.replica(1).committed(), 0U);
+  EXPECT_EQ(rig.replica(1).log().committed(), 0U);
   rig.replica(2).Persisted(rig[2].to_persist[2].ticket, rig.now());
   rig.Pass(milliseconds(600));
   EXPECT_THAT(rig[1].content, ElementsAre("c"));
@@ -98,7 +98,7 @@ TEST(ReplicaLoggedTest, WhatWasStoredAndIsOverwrittenMustBeStoredAgain) {
   rig.Append(1, "c");
   rig.replica(1).Persisted(rig[1].to_persist[0].ticket, rig.now());
   rig.Pass(milliseconds(600));
-  EXPECT_EQ(rig.replica(1).committed(), 0U);
+  EXPECT_EQ(rig.replica(1).log().committed(), 0U);
   rig.persists = true;
   rig.Settle();
   EXPECT_THAT(rig[1].content, ElementsAre("c"));
@@ -146,10 +146,10 @@ TEST(ReplicaLoggedTest, ALearnerStoresWhatFollowsItsCopy) {
   EXPECT_THAT(rig.members(), ElementsAre(0, 1, 2));
   rig.Heal();
   rig.Pass(seconds(1));
-  EXPECT_EQ(rig.replica(0).committed(), 1U);
+  EXPECT_EQ(rig.replica(0).log().committed(), 1U);
   rig.persists = true;
   rig.Pass(seconds(1));
-  EXPECT_EQ(rig.replica(0).committed(), 2U);
+  EXPECT_EQ(rig.replica(0).log().committed(), 2U);
   EXPECT_THAT(rig[2].content, ElementsAre("a", "b"));
 }
 

@@ -84,7 +84,7 @@ TEST(ReplicaRolesTest, WhatWasHeldInAnEarlierGenerationIsNotServed) {
   rig.Write(1, {1});  // it was a replica
   EXPECT_EQ(rig.replica(1).role(), Role::kLoading);
   EXPECT_THAT(rig[1].loads, ElementsAre(false));
-  EXPECT_EQ(rig.replica(1).prepared(), 0U);
+  EXPECT_EQ(rig.replica(1).log().prepared(), 0U);
 }
 
 TEST(ReplicaRolesTest, APrimaryThatIsReplacedWhileItLoadsForgetsIt) {

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "services/common/base/clock.h"
+#include "services/common/base/ids.h"
+#include "services/parameter_server/core/replication/entry_log.h"
+#include "services/parameter_server/core/replication/leading.h"
+#include "services/parameter_server/core/replication/messages.h"
+#include "services/parameter_server/core/replication/proposer.h"
+
+namespace adamant::parameter_server {
+
+/// Changes of a bucket's set of replicas that its primary proposes: a learner that has caught up
+/// joins, and who is lost leaves. Threads: one at a time.
+class Reconfiguration {
+ public:
+  /// All must outlive this; record and log are the replica's.
+  Reconfiguration(const Configuration& configuration,
+                  const EntryLog& log,
+                  Leading& leading,
+                  Proposer& proposals)
+      : configuration_(configuration), log_(log), leading_(leading), proposals_(proposals) {}
+
+  void Drop(const ServerId& server, Clock::TimePoint now);
+
+  /// Drops who is lost, or withdraws that when it is back.
+  void DropLost(Clock::TimePoint now);
+
+  /// Adds the learner once it has all. `promotion`: prepared when this primary took over.
+  void AddLearner(Lsn promotion, Clock::TimePoint now);
+
+ private:
+  const Configuration& configuration_;
+  const EntryLog& log_;
+  Leading& leading_;
+  Proposer& proposals_;
+};
+
+}  // namespace adamant::parameter_server
