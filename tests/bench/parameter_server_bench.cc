@@ -44,7 +44,7 @@ class Server final : private Driver {
  public:
   explicit Server(const ParameterOptimiser& optimiser)
       : core_(Options(optimiser), store_, clock_, *this) {
-    Configuration record{.version = 1, .generation = 1, .replicas = {core_.self()}};
+    Configuration record{.version = 1, .generation = 1, .replicas = {core_.options().self}};
     ADAMANT_CHECK(core_.ReadStored().ok(), "the disk is empty");
     core_.SetConfigurations(std::vector<Configuration>{record}, {});
     ADAMANT_CHECK(core_.DoStorage().ok(), "buckets are created");

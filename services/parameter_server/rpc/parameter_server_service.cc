@@ -180,14 +180,15 @@ class ParameterServerService final : public service::Service {
   }
 
   void FillHeartbeat(v1::Heartbeat& heartbeat) override {
-    const std::chrono::duration<double> oldest = core_->dirty().OldestAge();
-    const protocol::ParameterServerProgress progress{.updates_applied = core_->updates_applied(),
-                                                     .dirty_bytes = core_->dirty().bytes(),
-                                                     .oldest_unflushed_seconds = oldest.count(),
-                                                     .flushes = core_->flusher().totals().flushes,
-                                                     .alarm = core_->alarm(),
-                                                     .damages = core_->damages(),
-                                                     .buckets = core_->Progress()};
+    const std::chrono::duration<double> oldest = core_->flusher().dirty().OldestAge();
+    const protocol::ParameterServerProgress progress{
+        .updates_applied = core_->updates_applied(),
+        .dirty_bytes = core_->flusher().dirty().bytes(),
+        .oldest_unflushed_seconds = oldest.count(),
+        .flushes = core_->flusher().totals().flushes,
+        .alarm = core_->alarm(),
+        .damages = core_->scrubber().damages(),
+        .buckets = core_->Progress()};
     codec::Encode(progress, *heartbeat.mutable_parameter_server());
     replication_metrics_.SetProgress(progress.buckets);
     dirty_bytes_.Set(static_cast<double>(progress.dirty_bytes));

@@ -31,8 +31,9 @@ absl::Status Parse(const std::string& bytes, const CoreGate::Pass& core, Request
   if (!core) {
     return absl::UnavailableError("the parameter server is starting or stopping");
   }
-  const std::string refusal = WhyRefused(
-      core->attempt(), {.job_uid = request.job_uid(), .attempt = AttemptOf(request.attempt())});
+  const std::string refusal =
+      WhyRefused(core->options().job_attempt(),
+                 {.job_uid = request.job_uid(), .attempt = AttemptOf(request.attempt())});
   return refusal.empty() ? absl::OkStatus() : absl::FailedPreconditionError(refusal);
 }
 

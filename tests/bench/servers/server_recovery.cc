@@ -30,8 +30,8 @@ class Server final : private Driver {
   void Host(ConfigurationVersion version, bool created) {
     const Configuration record{.version = version,
                                .generation = version.value(),
-                               .primary = core_.self(),
-                               .replicas = {core_.self()},
+                               .primary = core_.options().self,
+                               .replicas = {core_.options().self},
                                .created = created};
     core_.SetConfigurations(std::vector<Configuration>(kBuckets, record), {});
     ADAMANT_CHECK(core_.DoStorage().ok(), "buckets are created or come back");

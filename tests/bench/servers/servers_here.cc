@@ -85,8 +85,8 @@ class ServersHere::Node {
   [[nodiscard]] v1::Member member() const {
     v1::Member member;
     member.set_role(v1::PARAMETER_SERVER);
-    member.set_slot(core_.self().slot);
-    member.set_incarnation(core_.self().incarnation);
+    member.set_slot(core_.options().self.slot);
+    member.set_incarnation(core_.options().self.incarnation);
     member.set_replication_address(replication_->address());
     return member;
   }

@@ -69,8 +69,6 @@ ParameterServer::ParameterServer(ParameterServerOptions options,
       loader_(table_, bucket_store_, snapshots_, stored_, copies_, clock),
       storage_worker_(table_, queue_, bucket_store_, loader_, scrubber_, clock) {}
 
-ParameterServer::~ParameterServer() = default;
-
 // --- The controller
 
 void ParameterServer::SetConfigurations(std::span<const Configuration> buckets,
@@ -240,8 +238,6 @@ Clock::TimePoint ParameterServer::StorageDueAt() const { return queue_.DueAt(); 
 absl::Status ParameterServer::Flush() { return write_back_.Flush(); }
 
 void ParameterServer::Scrub() { scrubber_.Scrub(); }
-
-Clock::TimePoint ParameterServer::ScrubDueAt() const { return scrubber_.DueAt(); }
 
 absl::StatusOr<std::vector<SnapshotBucket>> ParameterServer::TakeSnapshot(
     const protocol::TakeSnapshot& request) {

@@ -10,7 +10,6 @@
 #include "absl/status/statusor.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/ids.h"
-#include "services/common/base/system/job_attempt.h"
 #include "services/common/base/system/parallel_for.h"
 #include "services/common/storage/kv_store.h"
 #include "services/common/tensor/shard_layout.h"
@@ -46,7 +45,7 @@ namespace adamant::parameter_server {
 /// deduplication tables; snapshots; and the way of all that to a store.
 ///
 /// The driver calls Tick every tenth of a beacon's interval, ApplyCommitted and DoStorage when they
-/// are wanted (Driver), Flush when flusher().DueAt() has come and Scrub when ScrubDueAt() has.
+/// are wanted (Driver), Flush and Scrub when flusher().DueAt() and scrubber().DueAt() have come.
 /// Threads: any, unless said otherwise; only DoStorage, Flush, ReadStored, Scrub and TakeSnapshot
 /// wait for the disk, and they belong on one thread of their own. It starts none; driven by one
 /// thread alone it never waits for another and is deterministic. One lock guards replicas and
@@ -59,7 +58,6 @@ class ParameterServer {
                   storage::KvStore& store,
                   const Clock& clock,
                   Driver& driver);
-  ~ParameterServer();
   ParameterServer(const ParameterServer&) = delete;
   ParameterServer& operator=(const ParameterServer&) = delete;
 
@@ -158,28 +156,20 @@ class ParameterServer {
   /// cannot be read, is written anew from memory with the next Flush or DoStorage; then all others
   /// are read without a pause.
   void Scrub();
-  [[nodiscard]] Clock::TimePoint ScrubDueAt() const;
-  [[nodiscard]] const ScrubTotals& scrubbed() const { return scrubber_.totals(); }
-
-  /// Returns what was found damaged on the disk since the start, with its file. Any thread.
-  [[nodiscard]] std::vector<std::string> damages() const { return scrubber_.damages(); }
+  /// Threads: see Scrubber.
+  [[nodiscard]] const Scrubber& scrubber() const { return scrubber_; }
 
   /// See Snapshots: of the buckets that this server is primary of. Unavailable while one of them
   /// cannot be read here, or is of another generation than is asked for.
   absl::StatusOr<std::vector<SnapshotBucket>> TakeSnapshot(const protocol::TakeSnapshot& request);
 
   [[nodiscard]] const Flusher& flusher() const { return flusher_; }
-  [[nodiscard]] const DirtyShards& dirty() const { return dirty_; }
 
   /// Of DescribeFull ("disk full: …"), or empty when all is well.
   [[nodiscard]] std::string alarm() const;
 
-  [[nodiscard]] JobAttempt attempt() const {
-    return {.job_uid = options_.job_uid, .attempt = options_.attempt};
-  }
-  [[nodiscard]] const ServerId& self() const { return options_.self; }
+  [[nodiscard]] const ParameterServerOptions& options() const { return options_; }
   [[nodiscard]] const ShardLayout& layout() const { return catalog_.layout(); }
-  [[nodiscard]] std::uint32_t writers() const { return options_.writers; }
 
  private:
   // Constant after construction.

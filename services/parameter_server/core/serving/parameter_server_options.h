@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "services/common/base/system/job_attempt.h"
 #include "services/common/optimiser/optimiser.h"
 #include "services/common/protocol/persistence_mode.h"
 #include "services/common/tensor/shard_layout.h"
@@ -31,6 +32,9 @@ struct ParameterServerOptions {
   ScrubLimits scrub = {};
   std::string damage = {};  ///< why the store is an empty one in place of another; "": it is not
   std::string folder = {};  ///< of the store, for messages
+
+  /// Returns the attempt of the job that is served.
+  [[nodiscard]] JobAttempt job_attempt() const { return {.job_uid = job_uid, .attempt = attempt}; }
 };
 
 }  // namespace adamant::parameter_server

@@ -44,6 +44,7 @@ class Flusher {
   [[nodiscard]] std::string alarm() const;
 
   [[nodiscard]] FlushTotals totals() const;
+  [[nodiscard]] const DirtyShards& dirty() const { return dirty_; }
 
  private:
   struct Outcome {

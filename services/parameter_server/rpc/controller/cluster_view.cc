@@ -53,7 +53,7 @@ void ClusterView::OnRejoined() {
 bool ClusterView::HasSuccessors() const {
   const MutexLock lock(mutex_);
   return std::ranges::any_of(configurations_, [this](const Configuration& bucket) {
-    return bucket.primary == links_.core.self() && bucket.replicas.size() > 1;
+    return bucket.primary == links_.core.options().self && bucket.replicas.size() > 1;
   });
 }
 
@@ -61,20 +61,20 @@ void ClusterView::Apply() {
   const std::vector<Configuration>& configurations = membership_->buckets;
   for (std::size_t i = 0; i < std::min(configurations.size(), configurations_.size()); ++i) {
     const bool restored = configurations[i].generation > configurations_[i].generation &&
-                          configurations[i].primary == links_.core.self();
+                          configurations[i].primary == links_.core.options().self;
     if (restored && configurations_[i].generation > 0) {
       metrics_.rollbacks.Increment();
     }
   }
   configurations_ = configurations;
   CountRoles();
-  peers_ = PeersOf(*membership_, links_.core.self(), peers_);
+  peers_ = PeersOf(*membership_, links_.core.options().self, peers_);
   links_.peers.Set(peers_);
   links_.core.SetConfigurations(configurations_, membership_->dead);
 }
 
 void ClusterView::CountRoles() {
-  const ServerId& self = links_.core.self();
+  const ServerId& self = links_.core.options().self;
   int primaries = 0;
   int secondaries = 0;
   int learners = 0;

@@ -30,13 +30,14 @@ std::string Refusal(const v1::ReplicationHello& hello, const ParameterServer& co
     return "this server speaks replication format version " + std::to_string(kFormatVersion) +
            ", its peer version " + std::to_string(hello.format_version());
   }
-  if (hello.job_uid() != core.attempt().job_uid) {
+  if (hello.job_uid() != core.options().job_uid) {
     return "this server is not of its peer's job, " + std::to_string(hello.job_uid());
   }
-  if (codec::Decode(hello.to()) != core.self()) {
-    return "this is " + Describe(core.self()) + ", not " + Describe(codec::Decode(hello.to()));
+  if (codec::Decode(hello.to()) != core.options().self) {
+    return "this is " + Describe(core.options().self) + ", not " +
+           Describe(codec::Decode(hello.to()));
   }
-  if (hello.from().slot() == core.self().slot) {
+  if (hello.from().slot() == core.options().self.slot) {
     return "this server has the same slot as its peer";
   }
   return "";
@@ -72,8 +73,9 @@ absl::Status Receive(CoreGate& gate,
   }
   metrics.received_bytes.Increment(
       static_cast<double>(frame.header().size() + frame.payload_bytes()));
-  ADAMANT_ASSIGN_OR_RETURN(std::vector<PeerMessage> messages,
-                           DecodeMessageBatch(std::move(frame), {core->layout(), core->writers()}));
+  ADAMANT_ASSIGN_OR_RETURN(
+      std::vector<PeerMessage> messages,
+      DecodeMessageBatch(std::move(frame), {core->layout(), core->options().writers}));
   for (PeerMessage& message : messages) {
     metrics.received[message.kind.index()].Increment();
     core->OnPeerMessage(from, std::move(message));

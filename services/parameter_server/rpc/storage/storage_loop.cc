@@ -130,7 +130,7 @@ StorageLoop::Work StorageLoop::Next(ParameterServer& core, const Clock& clock) {
   while (true) {
     // Without this lock, because the core calls Want under its own.
     const Clock::TimePoint due =
-        std::min({core.flusher().DueAt(), core.StorageDueAt(), core.ScrubDueAt()});
+        std::min({core.flusher().DueAt(), core.StorageDueAt(), core.scrubber().DueAt()});
     const Clock::TimePoint now = clock.Now();
     const MutexLock lock(mutex_);
     if (work_.stop || !work_.snapshots.empty() || std::exchange(wanted_, false) || due <= now) {
@@ -147,7 +147,7 @@ absl::Status StorageLoop::Do(const Work& work, ParameterServer& core, const Cloc
   for (const TakeSnapshot& snapshot : work.snapshots) {
     ADAMANT_RETURN_IF_ERROR(TakeOne(snapshot, core));
   }
-  if (core.ScrubDueAt() <= clock.Now()) {
+  if (core.scrubber().DueAt() <= clock.Now()) {
     core.Scrub();
   }
   const bool due = core.flusher().DueAt() <= clock.Now();
@@ -155,13 +155,13 @@ absl::Status StorageLoop::Do(const Work& work, ParameterServer& core, const Cloc
 }
 
 void StorageLoop::CountScrubbed(const ParameterServer& core) {
-  const ScrubTotals before = std::exchange(scrubbed_, core.scrubbed());
+  const ScrubTotals before = std::exchange(scrubbed_, core.scrubber().totals());
   scrubbed_bytes_.Increment(static_cast<double>(scrubbed_.bytes - before.bytes));
   damaged_.Increment(static_cast<double>(scrubbed_.damaged - before.damaged));
   if (scrubbed_.damaged == before.damaged) {
     return;
   }
-  const std::vector<std::string> damages = core.damages();
+  const std::vector<std::string> damages = core.scrubber().damages();
   for (; damages_ < damages.size(); ++damages_) {
     LogError("what is stored is damaged", {{"damage", damages[damages_]}});
   }

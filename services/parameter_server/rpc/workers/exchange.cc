@@ -131,15 +131,16 @@ std::string Refusal(const v1::ExchangeHello& hello, const ParameterServer& core)
     return "this server speaks format version " + std::to_string(kFormatVersion) +
            ", the client version " + std::to_string(hello.format_version());
   }
-  const JobAttempt own = core.attempt();
+  const JobAttempt own = core.options().job_attempt();
   return WhyRefused(own, {.job_uid = hello.job_uid(), .attempt = own.attempt});
 }
 
 // The same of one that writes, and is admitted otherwise. What another attempt left behind must not
 // get in: its worker ends.
 std::string Exchange::AdmitWriter(const v1::ExchangeHello& hello, ParameterServer& core) {
-  std::string refusal = WhyRefused(
-      core.attempt(), {.job_uid = hello.job_uid(), .attempt = AttemptOf(hello.attempt())});
+  std::string refusal =
+      WhyRefused(core.options().job_attempt(),
+                 {.job_uid = hello.job_uid(), .attempt = AttemptOf(hello.attempt())});
   if (refusal.empty()) {
     writer_ = {.slot = hello.worker_slot(), .incarnation = hello.worker_incarnation()};
     refusal = std::string(core.Admit(*writer_).message());

@@ -81,7 +81,7 @@ void ParameterServerProcess::OnMembership(const controller::Membership& view) {
 
 controller::Heartbeat ParameterServerProcess::MakeHeartbeat() {
   controller::ParameterServerProgress progress{.updates_applied = core_->updates_applied(),
-                                               .dirty_bytes = core_->dirty().bytes(),
+                                               .dirty_bytes = core_->flusher().dirty().bytes(),
                                                .flushes = core_->flusher().totals().flushes,
                                                .alarm = core_->alarm()};
   for (const parameter_server::BucketProgress& bucket : core_->Progress()) {
@@ -153,7 +153,7 @@ void ParameterServerProcess::OnServiceEnded(StreamId stream, StreamKind kind) {
 }
 
 void ParameterServerProcess::OnPeerHello(StreamId stream, const PeerHello& hello) {
-  if (hello.to != core_->self()) {
+  if (hello.to != core_->options().self) {
     return world_.network.Close(stream, *this);
   }
   peers_in_[stream] = hello.from;

@@ -46,7 +46,7 @@ void ServerProcess::ReadDisk() {
   ReportStored();
   Heartbeat();
   Tick();
-  PlanStorage(clock_.ToWorld(core_->ScrubDueAt()));
+  PlanStorage(clock_.ToWorld(core_->scrubber().DueAt()));
   if (membership_.has_value()) {
     OnMembership(*std::exchange(membership_, std::nullopt));
   }
@@ -101,7 +101,7 @@ void ServerProcess::DoStorage() {
     return cluster_.End(*this);
   }
   Settle();
-  Clock::TimePoint due = std::min(core_->StorageDueAt(), core_->ScrubDueAt());
+  Clock::TimePoint due = std::min(core_->StorageDueAt(), core_->scrubber().DueAt());
   if (!world_.Has(Mutation::kNeverFlushes)) {
     due = std::min(due, core_->flusher().DueAt());
   }
@@ -115,7 +115,7 @@ absl::Status ServerProcess::DoDue() {
   for (const controller::TakeSnapshot& take : std::exchange(snapshots_, {})) {
     ADAMANT_RETURN_IF_ERROR(TakeSnapshot(take));
   }
-  if (core_->ScrubDueAt() <= clock_.Now()) {
+  if (core_->scrubber().DueAt() <= clock_.Now()) {
     core_->Scrub();
   }
   const bool flush = core_->flusher().DueAt() <= clock_.Now();

@@ -69,7 +69,7 @@ void RecordRequests::OnPut(StreamId stream, const PutRecord& put) {
 }
 
 bool RecordRequests::IsPrimary(const std::string& key) const {
-  return world_.job.IsPrimary(core_.self(), BucketOfRecord(key, core_.layout().buckets()));
+  return world_.job.IsPrimary(core_.options().self, BucketOfRecord(key, core_.layout().buckets()));
 }
 
 // Who was replaced while it stood still may answer when its successor has stored the next value.

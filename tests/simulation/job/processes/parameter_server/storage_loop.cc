@@ -119,7 +119,7 @@ absl::Status StorageLoop::ShowStored(std::uint64_t snapshot, BucketId bucket) {
   for (const Shard& shard : core_.layout().shards()) {
     if (shard.bucket == bucket) {
       ADAMANT_ASSIGN_OR_RETURN(const std::vector<float> values,
-                               disk_.ReadSnapshot(core_.attempt().job_uid, snapshot, shard));
+                               disk_.ReadSnapshot(core_.options().job_uid, snapshot, shard));
       world_.updates.SnapshotStored(snapshot, owner_.start().id.slot, shard.id, values);
     }
   }

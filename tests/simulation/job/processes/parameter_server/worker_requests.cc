@@ -86,7 +86,8 @@ void WorkerRequests::OnPushed(StreamId stream,
   world_.updates.Acknowledged(writer, *frame, acks);
   if (std::ranges::any_of(acks, [this](const parameter_server::ShardAck& ack) {
         return ack.outcome == parameter_server::PushOutcome::kApplied &&
-               world_.job.IsPrimary(core_.self(), core_.layout().shards()[ack.shard].bucket);
+               world_.job.IsPrimary(core_.options().self,
+                                    core_.layout().shards()[ack.shard].bucket);
       })) {
     world_.job.Applied(writer.slot, writer.incarnation);
   }

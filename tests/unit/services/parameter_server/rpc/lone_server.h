@@ -27,8 +27,10 @@ class LoneServer {
   explicit LoneServer(ParameterServerOptions options)
       : core_(std::move(options), store_, clock_, driver_) {
     EXPECT_TRUE(core_.ReadStored().ok());
-    Configuration record{
-        .version = 1, .generation = 1, .primary = core_.self(), .replicas = {core_.self()}};
+    Configuration record{.version = 1,
+                         .generation = 1,
+                         .primary = core_.options().self,
+                         .replicas = {core_.options().self}};
     Configure(record);
     record.created = true;
     Configure(record);

@@ -113,7 +113,7 @@ TEST_F(ReplicatedTest, WhatASuccessorLearnsToBeCommittedIsDueAtOnce) {
   ExpectApplied(0, 1);
   rig_.Kill(0);
   const ParameterServer& successor = rig_.server(rig_.map[0].primary.slot);
-  EXPECT_GT(successor.dirty().bytes(), 0u);
+  EXPECT_GT(successor.flusher().dirty().bytes(), 0u);
   EXPECT_LE(successor.flusher().DueAt(), rig_.clock.Now());
 }
 

@@ -84,7 +84,7 @@ TEST_F(ThreadsTest, EveryUpdateOfManyPushersIsAppliedOnce) {
     for (std::uint64_t snapshot = 1; !done; ++snapshot) {
       EXPECT_TRUE(server().Flush().ok());
       EXPECT_TRUE(server().TakeSnapshot({.snapshot = snapshot, .keep_from = snapshot}).ok());
-      (void)server().dirty().OldestAge();
+      (void)server().flusher().dirty().OldestAge();
     }
   });
   std::vector<std::thread> pushers;

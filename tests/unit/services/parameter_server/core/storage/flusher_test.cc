@@ -71,7 +71,7 @@ TEST_F(FlusherTest, AFullDiskRaisesTheAlarmAndNothingIsLost) {
   EXPECT_TRUE(Flush().ok());
   EXPECT_THAT(flusher().alarm(), StartsWith("disk full: "));
   EXPECT_EQ(flusher().DueAt(), rig_->clock.Now() + seconds(1));
-  EXPECT_EQ(server().dirty().OldestAge(), milliseconds(500));
+  EXPECT_EQ(server().flusher().dirty().OldestAge(), milliseconds(500));
 
   Push(2);  // serving goes on
   EXPECT_THAT(Values(0), Each(2));

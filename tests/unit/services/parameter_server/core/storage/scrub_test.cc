@@ -56,8 +56,8 @@ class ScrubTest : public ServerFixture {
 TEST_F(ScrubTest, WhatIsGoodIsReadAndCounted) {
   Create(Options());
   ScrubAll();
-  EXPECT_EQ(server().scrubbed().damaged, 0u);
-  EXPECT_GT(server().scrubbed().bytes, sizeof(float) * 3 * 4);
+  EXPECT_EQ(server().scrubber().totals().damaged, 0u);
+  EXPECT_GT(server().scrubber().totals().bytes, sizeof(float) * 3 * 4);
   EXPECT_EQ(server().flusher().totals().bytes, 0u);
 }
 
@@ -68,7 +68,7 @@ TEST_F(ScrubTest, ADamagedShardIsWrittenAnewAndSurvivesTheProcess) {
   ASSERT_TRUE(rig_->Flush(0).ok());
   rig_->store(0).Corrupt(LiveShardKey(1));
   ScrubAll();
-  EXPECT_EQ(server().scrubbed().damaged, 1u);
+  EXPECT_EQ(server().scrubber().totals().damaged, 1u);
   const std::vector<float> values = Values(1);
   Restart(Options());
   EXPECT_EQ(Values(1), values);
@@ -81,8 +81,8 @@ TEST_F(ScrubTest, WhileNoFileCanBeOpenedNothingIsCalledDamaged) {
   ScrubAll();
   ScrubAll();
   rig_->store(0).SetOutOfFiles(false);
-  EXPECT_EQ(server().scrubbed().damaged, 0u);
-  EXPECT_THAT(server().damages(), testing::IsEmpty());
+  EXPECT_EQ(server().scrubber().totals().damaged, 0u);
+  EXPECT_THAT(server().scrubber().damages(), testing::IsEmpty());
 }
 
 TEST_F(ScrubTest, AShardThatIsNotWhatWasWrittenIsWrittenAnew) {
@@ -91,9 +91,9 @@ TEST_F(ScrubTest, AShardThatIsNotWhatWasWrittenIsWrittenAnew) {
   stored[stored.size() / 2] ^= 1;
   ASSERT_TRUE(rig_->store(0).Write({{.key = LiveShardKey(2), .value = stored}}).ok());
   ScrubAll();
-  EXPECT_EQ(server().scrubbed().damaged, 1u);
+  EXPECT_EQ(server().scrubber().totals().damaged, 1u);
   ScrubAll();
-  EXPECT_EQ(server().scrubbed().damaged, 1u);
+  EXPECT_EQ(server().scrubber().totals().damaged, 1u);
 }
 
 TEST_F(ScrubTest, ADamagedRecordIsWrittenAnew) {
@@ -105,7 +105,7 @@ TEST_F(ScrubTest, ADamagedRecordIsWrittenAnew) {
   stored.back() ^= 1;
   ASSERT_TRUE(rig_->store(0).Write({{.key = keys[0], .value = stored}}).ok());
   ScrubAll();
-  EXPECT_EQ(server().scrubbed().damaged, 1u);
+  EXPECT_EQ(server().scrubber().totals().damaged, 1u);
   Restart(Options());
   EXPECT_EQ(server().GetRecord("ledger/0").record.value, "first");
 }
@@ -120,47 +120,47 @@ TEST_F(ScrubTest, WhatIsNotHeldHereIsLeftAlone) {
   rig_->Publish();
   rig_->store(0).Corrupt(LiveShardKey(1));
   server().Scrub();
-  EXPECT_EQ(server().scrubbed().damaged, 0u);
-  EXPECT_EQ(server().scrubbed().bytes, 0u);
+  EXPECT_EQ(server().scrubber().totals().damaged, 0u);
+  EXPECT_EQ(server().scrubber().totals().bytes, 0u);
 }
 
 TEST_F(ScrubTest, AValueASecondUnlessAPassWouldTakeLongerThanItMay) {
   Create(Options());
   server().Scrub();
-  EXPECT_EQ(server().ScrubDueAt(), rig_->clock.Now() + seconds(1));
+  EXPECT_EQ(server().scrubber().DueAt(), rig_->clock.Now() + seconds(1));
   ParameterServerOptions options = Options();
   options.scrub.pass = seconds(1);
   Restart(options);
   server().Scrub();
-  EXPECT_EQ(server().ScrubDueAt(), rig_->clock.Now() + milliseconds(200));
+  EXPECT_EQ(server().scrubber().DueAt(), rig_->clock.Now() + milliseconds(200));
 }
 
 TEST_F(ScrubTest, AfterDamageAllElseIsReadAtOnceAndOnce) {
   Create(Options());
   rig_->store(0).Corrupt(LiveShardKey(0));
   server().Scrub();
-  EXPECT_THAT(server().damages(),
+  EXPECT_THAT(server().scrubber().damages(),
               testing::ElementsAre(
                   "memory: checksum mismatch; what is damaged is written anew from memory"));
   for (int value = 0; value < 5; ++value) {
-    EXPECT_EQ(server().ScrubDueAt(), rig_->clock.Now());
+    EXPECT_EQ(server().scrubber().DueAt(), rig_->clock.Now());
     server().Scrub();  // finds it again, as nothing is flushed
   }
-  EXPECT_EQ(server().ScrubDueAt(), rig_->clock.Now() + seconds(1));
-  EXPECT_EQ(server().scrubbed().damaged, 2u);
+  EXPECT_EQ(server().scrubber().DueAt(), rig_->clock.Now() + seconds(1));
+  EXPECT_EQ(server().scrubber().totals().damaged, 2u);
 }
 
 TEST_F(ScrubTest, WithoutPersistenceThereIsNothingToReadButCheckpoints) {
   Create(Options(PersistenceMode::kNone));
   ScrubAll();
-  EXPECT_EQ(server().scrubbed().bytes, 0u);
-  EXPECT_EQ(server().scrubbed().damaged, 0u);
-  EXPECT_EQ(server().ScrubDueAt(), rig_->clock.Now() + seconds(1));
+  EXPECT_EQ(server().scrubber().totals().bytes, 0u);
+  EXPECT_EQ(server().scrubber().totals().damaged, 0u);
+  EXPECT_EQ(server().scrubber().DueAt(), rig_->clock.Now() + seconds(1));
   ASSERT_TRUE(server().TakeSnapshot({.snapshot = 1}).ok());
   for (int value = 0; value < 5; ++value) {  // three shards, the records of two buckets
     server().Scrub();
   }
-  EXPECT_EQ(server().scrubbed().bytes, sizeof(float) * 3 * 4);
+  EXPECT_EQ(server().scrubber().totals().bytes, sizeof(float) * 3 * 4);
 }
 
 TEST_F(ScrubTest, ADamagedValueOfACheckpointIsWrittenAnewWhileMemoryHasIt) {
@@ -171,8 +171,9 @@ TEST_F(ScrubTest, ADamagedValueOfACheckpointIsWrittenAnewWhileMemoryHasIt) {
   rig_->store(0).Corrupt(keys[0]);
   ScrubAll();
   ScrubAll();
-  EXPECT_EQ(server().scrubbed().damaged, 1u);
-  EXPECT_THAT(server().damages(), testing::ElementsAre(testing::HasSubstr("is written anew")));
+  EXPECT_EQ(server().scrubber().totals().damaged, 1u);
+  EXPECT_THAT(server().scrubber().damages(),
+              testing::ElementsAre(testing::HasSubstr("is written anew")));
   EXPECT_TRUE(rig_->store(0).Get(keys[0]).ok());
 }
 
@@ -188,8 +189,8 @@ TEST_F(ScrubTest, OfACheckpointThatMemoryHasNoLongerDamageIsToldOnce) {
   for (int pass = 0; pass < 5; ++pass) {
     ScrubAll();
   }
-  EXPECT_EQ(server().scrubbed().damaged, 1u);
-  EXPECT_THAT(server().damages(),
+  EXPECT_EQ(server().scrubber().totals().damaged, 1u);
+  EXPECT_THAT(server().scrubber().damages(),
               testing::ElementsAre(testing::HasSubstr("of checkpoint 1 cannot be read")));
   EXPECT_TRUE(rig_->storage_error(0).ok()) << rig_->storage_error(0);
 }
@@ -208,7 +209,7 @@ TEST_F(ScrubTest, ACheckpointIsReadWhereItsBucketHasGoneToo) {
     server().Scrub();
   }
   rig_->Run();
-  EXPECT_EQ(server().scrubbed().damaged, 1u);
+  EXPECT_EQ(server().scrubber().totals().damaged, 1u);
 }
 
 }  // namespace

@@ -204,8 +204,8 @@ TEST_F(DamagedSnapshotTest, IsWrittenAnewFromMemoryWhileNothingIsPushed) {
   EXPECT_EQ(FetchAsWorker(0), FetchOutcome::kFound);
   EXPECT_THAT(Values(0, 1), Each(1));
   EXPECT_EQ(Mark(), mark_);
-  EXPECT_EQ(server().scrubbed().damaged, 1u);
-  EXPECT_THAT(server().damages(),
+  EXPECT_EQ(server().scrubber().totals().damaged, 1u);
+  EXPECT_THAT(server().scrubber().damages(),
               testing::ElementsAre(
                   "memory: checksum mismatch; what is damaged is written anew from memory"));
   PushNext();
@@ -247,7 +247,7 @@ TEST_F(DamagedSnapshotTest, WhoOnlyReadsIsToldAndEndsNothing) {
     rig_->Run();
   }
   EXPECT_TRUE(rig_->storage_error(0).ok()) << rig_->storage_error(0);
-  EXPECT_THAT(server().damages(),
+  EXPECT_THAT(server().scrubber().damages(),
               testing::ElementsAre(testing::HasSubstr("of checkpoint 1 cannot be read")));
 }
 

@@ -237,8 +237,8 @@ class BlockedExchangeTest : public ExchangeTest {
     std::vector<Configuration> buckets(core.layout().buckets(),
                                        {.version = 2,
                                         .generation = 1,
-                                        .primary = core.self(),
-                                        .replicas = {core.self()},
+                                        .primary = core.options().self,
+                                        .replicas = {core.options().self},
                                         .created = true});
     buckets[shards[1].bucket].replicas.push_back({.slot = 1, .incarnation = 1});
     core.SetConfigurations(buckets, {});
