@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -62,14 +61,6 @@ class Placement {
   /// nothing since the newest checkpoint, and the job is better off there.
   absl::Status Settle(TimePoint now);
 
-  /// Returns true if a job that ends now has a checkpoint to go back to when it is resumed.
-  [[nodiscard]] bool MayGoBackLater() const { return rollback_.MayGoBackLater(); }
-
-  /// The message of Settle's error, and what a person can do where the job does not help itself.
-  [[nodiscard]] std::string WhatHelps(const absl::Status& why) const {
-    return rollback_.WhatHelps(why);
-  }
-
   /// The job has begun under this controller: from now on a lost bucket does not roll back the
   /// whole job to its checkpoint.
   void OnJobBegun();
@@ -78,28 +69,11 @@ class Placement {
   /// all disks that have the checkpoint, Settle rolls all buckets back to it.
   void OnGoingBack();
 
-  /// Settle has done so, and the job has not begun since.
-  [[nodiscard]] bool went_back() const { return rollback_.went_back(); }
-
   /// Returns true if Settle has brought all buckets back to the checkpoint since the last call.
   bool TakeRolledBack() { return rollback_.TakeRolledBack(); }
 
   /// Returns when Settle should be called though nothing has happened.
   [[nodiscard]] std::optional<TimePoint> NextTimer() const { return timer_; }
-
-  /// As BucketCopies says.
-  [[nodiscard]] bool IsComplete(TimePoint now) const { return copies_.IsComplete(now); }
-  [[nodiscard]] bool HasAllCopies() const { return copies_.HasAllCopies(); }
-  [[nodiscard]] std::size_t LiveCopiesOf(BucketId bucket) const {
-    return copies_.LiveCopiesOf(bucket);
-  }
-  [[nodiscard]] bool NeedsDiskOf(std::uint32_t slot) const { return copies_.NeedsDiskOf(slot); }
-
-  /// As ParameterServers says.
-  [[nodiscard]] bool KnowsWhoRuns() const { return servers_.KnowsWhoRuns(); }
-  [[nodiscard]] double OldestUnflushed(std::uint32_t slot) const {
-    return servers_.OldestUnflushed(slot);
-  }
 
   /// As MembershipPublisher does; what has changed are records.
   void Publish() { publisher_.Publish(); }
@@ -107,9 +81,9 @@ class Placement {
 
   [[nodiscard]] const Configurations& configurations() const { return configurations_; }
   [[nodiscard]] const Failovers& failovers() const { return failovers_; }
-  [[nodiscard]] Load LoadOfServers() const {
-    return {configurations_.records(), settings_.parameter_servers};
-  }
+  [[nodiscard]] const ParameterServers& servers() const { return servers_; }
+  [[nodiscard]] const BucketCopies& copies() const { return copies_; }
+  [[nodiscard]] const CheckpointRollback& rollback() const { return rollback_; }
 
  private:
   void OnServing(ServerId server, const BucketState& state);

@@ -65,7 +65,7 @@ void Departures::LeaveVolume(const ProcessExited& event) {
   }
   const bool may_leave = event.moves || event.cause == LossCause::kNodeLost;
   const bool leaves = may_leave && !outcome_.IsDecided() && !state_.recovery.going_back &&
-                      !placement_.NeedsDiskOf(event.id.slot);
+                      !placement_.copies().NeedsDiskOf(event.id.slot);
   if (leaves || event.volume_deleted) {
     processes_.TakeNewVolume(event.id);
   }

@@ -64,7 +64,8 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
   // With each start that fails incarnations get nearer to those of the disks.
   const bool for_good = state_.end == EndKind::kStateIsOld;
   if (IsOver() || (had_ended && (for_good || !survivors.resumes))) {
-    EndLeftovers();
+    shutdown_.KillLeftovers();
+    finished_ = true;
     return outbox_.Take(state_);
   }
   if (had_ended) {
@@ -87,14 +88,6 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
   placement_.Begin(none_lives, in_order, now);
   outbox_.Add(ManifestOf(state_));  // the last controller may have died before it was written
   return outbox_.Take(state_);
-}
-
-void JobController::EndLeftovers() {
-  finished_ = true;
-  for (const ProcessTable::Slot& slot : processes_.slots()) {
-    processes_.Kill(slot);
-  }
-  outbox_.Add(Finished{});
 }
 
 void JobController::ResumeEnded() {
@@ -357,7 +350,7 @@ JobReport JobController::Report() const {
 
 bool JobController::CanSpareAServer() const {
   return training_.begun() && state_.phase == Phase::kRunning &&
-         settings_.min_in_sync < settings_.copies && placement_.HasAllCopies();
+         settings_.min_in_sync < settings_.copies && placement_.copies().HasAllCopies();
 }
 
 std::string JobController::AddressOf(SlotId id) const {

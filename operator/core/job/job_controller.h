@@ -106,14 +106,14 @@ class JobController {
 
   /// Some bucket cannot do without the volume that this parameter server uses.
   [[nodiscard]] bool NeedsVolumeOf(std::uint32_t slot) const {
-    return placement_.NeedsDiskOf(slot);
+    return placement_.copies().NeedsDiskOf(slot);
   }
 
   /// Training goes on, and would while any one parameter server is away.
   [[nodiscard]] bool CanSpareAServer() const;
 
   /// Every bucket has its copies on servers that run: nobody needs an earlier volume.
-  [[nodiscard]] bool HasAllCopies() const { return placement_.HasAllCopies(); }
+  [[nodiscard]] bool HasAllCopies() const { return placement_.copies().HasAllCopies(); }
 
   /// Returns when a job that has given up to start is to begin again (Restore, Begin), though
   /// nobody says so. nullopt: not by itself, or its processes are still being ended.
@@ -127,7 +127,6 @@ class JobController {
  private:
   JobController(JobSettings settings, JobState state);
 
-  void EndLeftovers();
   void ResumeEnded();
   void BeginTerm(const Survivors& survivors);
   void StartRoles(const std::vector<StartProcess>& running, TimePoint now);

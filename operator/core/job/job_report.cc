@@ -48,7 +48,8 @@ JobReport Reporter::Report(const Moment& moment) const {
   }
   AddMembers(report);
   AddBuckets(report, moment.handles && !IsFinal(state_.phase));
-  report.goes_on = moment.goes_on && state_.phase == Phase::kStarting && placement_.KnowsWhoRuns();
+  report.goes_on =
+      moment.goes_on && state_.phase == Phase::kStarting && placement_.servers().KnowsWhoRuns();
   report.last_failover = placement_.failovers().Last(moment.now);
   report.checkpoint = HasCheckpoint(state_) ? state_.checkpoint.snapshot : 0;
   report.checkpoint_held_seconds = std::chrono::duration<double>(state_.checkpoint.held).count();
@@ -60,7 +61,7 @@ JobReport Reporter::Report(const Moment& moment) const {
 }
 
 void Reporter::AddMembers(JobReport& report) const {
-  const Load load = placement_.LoadOfServers();
+  const Load load(placement_.configurations().records(), settings_.parameter_servers);
   for (const ProcessTable::Slot& slot : processes_.slots()) {
     if (processes_.IsSurplus(slot.id) && slot.liveness == ProcessTable::Liveness::kAbsent) {
       continue;
@@ -73,7 +74,8 @@ void Reporter::AddMembers(JobReport& report) const {
          .metrics_address = slot.metrics_address,
          .buckets = holds_buckets ? load.primaries[slot.id.slot] : 0,
          .copies = holds_buckets ? load.copies[slot.id.slot] : 0,
-         .oldest_unflushed_seconds = holds_buckets ? placement_.OldestUnflushed(slot.id.slot) : 0,
+         .oldest_unflushed_seconds =
+             holds_buckets ? placement_.servers().OldestUnflushed(slot.id.slot) : 0,
          .address = slot.address,
          .alarm = alarms_.AlarmOf(slot.id)});
     if (report.message.empty() && !slot.loading.empty()) {
@@ -84,7 +86,8 @@ void Reporter::AddMembers(JobReport& report) const {
 
 void Reporter::AddBuckets(JobReport& report, bool live) const {
   for (BucketId bucket = 0; bucket < placement_.configurations().size(); ++bucket) {
-    const auto live_copies = live ? std::optional(placement_.LiveCopiesOf(bucket)) : std::nullopt;
+    const auto live_copies =
+        live ? std::optional(placement_.copies().LiveCopiesOf(bucket)) : std::nullopt;
     report.buckets.push_back(placement_.failovers().ReportOf(bucket, live_copies));
     report.bucket_summary.Add(report.buckets.back());
   }

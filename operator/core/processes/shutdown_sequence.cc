@@ -22,6 +22,13 @@ bool HasProcess(const ProcessTable::Slot& slot) {
 
 }  // namespace
 
+void ShutdownSequence::KillLeftovers() {
+  for (const ProcessTable::Slot& slot : processes_.slots()) {
+    processes_.Kill(slot);
+  }
+  outbox_.Add(Finished{});
+}
+
 bool ShutdownSequence::Step(const std::string& reason, TimePoint now) {
   while (stopped_ == 0 || !AnyPresent() || now >= deadline_) {
     if (stopped_ == kStages.size()) {

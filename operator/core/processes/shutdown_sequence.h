@@ -26,6 +26,10 @@ class ShutdownSequence {
   ShutdownSequence(const JobSettings& settings, ProcessTable& processes, Outbox& outbox)
       : settings_(settings), processes_(processes), outbox_(outbox) {}
 
+  /// Kills at once what an earlier controller may have left of a job that has ended, whether its
+  /// processes are known or not.
+  void KillLeftovers();
+
   /// Goes on as far as it can: call it when the job's end is decided, when a process has ended, and
   /// at the deadline. Returns true once all is done.
   bool Step(const std::string& reason, TimePoint now);

@@ -217,7 +217,7 @@ void TrainingRun::Settle(TimePoint now) {
 
 void TrainingRun::OnSettled(const absl::Status& status, TimePoint now) {
   if (!status.ok()) {
-    const bool any_left = placement_.MayGoBackLater();
+    const bool any_left = placement_.rollback().MayGoBackLater();
     outcome_.FailOn(going_back_.OnLostBucket(status, now),
                     any_left ? EndKind::kOther : EndKind::kAllLost);
     StopIfEnding();
@@ -225,7 +225,7 @@ void TrainingRun::OnSettled(const absl::Status& status, TimePoint now) {
 }
 
 void TrainingRun::BeginWhenReady(TimePoint now) {
-  if (!begun_ && !outcome_.IsDecided() && placement_.IsComplete(now) && parts_.Started() &&
+  if (!begun_ && !outcome_.IsDecided() && placement_.copies().IsComplete(now) && parts_.Started() &&
       processes_.AnyStarted(Role::kWorker)) {
     begun_ = true;
     placement_.OnJobBegun();

@@ -136,7 +136,7 @@ TEST_F(ServerReportsTest, HowADiskIsDoingIsToldAndKnown) {
       kServer0,
       {.oldest_unflushed_seconds = 7, .alarm = "disk full", .damages = {"1.segment: missing"}},
       now_);
-  EXPECT_EQ(placement_.OldestUnflushed(0), 7);
+  EXPECT_EQ(placement_.servers().OldestUnflushed(0), 7);
   EXPECT_EQ(training_.alarms().AlarmOf(kServer0), "disk full");
   EXPECT_THAT(Pick<Note>(Take()),
               ElementsAre(Field(&Note::text, HasSubstr("disk full")),
