@@ -239,18 +239,6 @@ bool Leading::OnCopied(std::uint64_t copy, Clock::TimePoint now) {
   return true;
 }
 
-// All that was committed without the learner it has acknowledged, and what is committed since has
-// waited for it. What this primary took over may have been committed before, though it does not
-// know. And its disk has what workers were told to be on all of them.
-Peer* Leading::FindToAdd(Lsn promotion) {
-  Peer* const learner = peers_.FindLearner();
-  const bool has_all =
-      learner != nullptr && learner->kind == Peer::Kind::kJoint &&
-      learner->acked >= std::max({learner->joint_from, log_.committed(), promotion}) &&
-      learner->flushed >= durable_;
-  return has_all ? learner : nullptr;
-}
-
 Clock::TimePoint Leading::NextCheck(bool dropping) const {
   const Clock::TimePoint next = peers_.NextCheck(dropping);
   return peers_.all().empty() ? next : std::min(next, next_beacon_);

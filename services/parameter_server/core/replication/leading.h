@@ -86,10 +86,6 @@ class Leading {
   /// the copy under way.
   bool OnCopied(std::uint64_t copy, Clock::TimePoint now);
 
-  /// Returns the learner if it may be proposed as a replica. `promotion`: prepared when this
-  /// primary took over.
-  [[nodiscard]] Peer* FindToAdd(Lsn promotion);
-
   /// Returns when to look at the peers though nothing has happened. `dropping`: one is being
   /// dropped.
   [[nodiscard]] Clock::TimePoint NextCheck(bool dropping) const;

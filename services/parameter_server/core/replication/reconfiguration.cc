@@ -1,5 +1,6 @@
 #include "services/parameter_server/core/replication/reconfiguration.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "services/common/base/failpoint.h"
@@ -24,12 +25,21 @@ void Reconfiguration::DropLost(Clock::TimePoint now) {
 }
 
 void Reconfiguration::AddLearner(Lsn promotion, Clock::TimePoint now) {
-  Peer* const learner = proposals_.binding().has_value() ? nullptr : leading_.FindToAdd(promotion);
-  if (learner != nullptr) {
+  Peer* const learner = proposals_.binding().has_value() ? nullptr : leading_.peers().FindLearner();
+  if (learner != nullptr && HasAll(*learner, promotion)) {
     ADAMANT_FAILPOINT("replica/propose_add");
     learner->proposed = true;
     proposals_.Propose(Proposal::Kind::kAdd, learner->server, false, now);
   }
+}
+
+// All that was committed without the learner it has acknowledged, and what is committed since has
+// waited for it. What this primary took over may have been committed before, though it does not
+// know. And its disk has what workers were told to be on all of them.
+bool Reconfiguration::HasAll(const Peer& learner, Lsn promotion) const {
+  return learner.kind == Peer::Kind::kJoint &&
+         learner.acked >= std::max({learner.joint_from, log_.committed(), promotion}) &&
+         learner.flushed >= leading_.durable();
 }
 
 }  // namespace adamant::parameter_server

@@ -5,6 +5,7 @@
 #include "services/parameter_server/core/replication/entry_log.h"
 #include "services/parameter_server/core/replication/leading.h"
 #include "services/parameter_server/core/replication/messages.h"
+#include "services/parameter_server/core/replication/peer_table.h"
 #include "services/parameter_server/core/replication/proposer.h"
 
 namespace adamant::parameter_server {
@@ -29,6 +30,8 @@ class Reconfiguration {
   void AddLearner(Lsn promotion, Clock::TimePoint now);
 
  private:
+  [[nodiscard]] bool HasAll(const Peer& learner, Lsn promotion) const;
+
   const Configuration& configuration_;
   const EntryLog& log_;
   Leading& leading_;

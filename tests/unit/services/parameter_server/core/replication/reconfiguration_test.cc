@@ -75,5 +75,18 @@ TEST_F(ReconfigurationTest, ALearnerIsAddedOnceItHasAll) {
   EXPECT_TRUE(leading_.peers().FindLearner()->proposed);
 }
 
+TEST_F(ReconfigurationTest, ALearnerIsAddedOnceItsDiskHasWhatIsOnAllOthers) {
+  log_.BeginAt(5, 1);
+  leading_.BeginCopy(kLearner, now_);
+  ASSERT_TRUE(leading_.OnAcknowledged(kReplica, {.acked = 5, .flushed = 5}, now_));
+  ASSERT_EQ(leading_.durable(), 5u);
+  ASSERT_TRUE(leading_.OnCopied(1, now_));
+  changes_.AddLearner(0, now_);
+  EXPECT_FALSE(proposals_.binding().has_value());
+  ASSERT_TRUE(leading_.OnAcknowledged(kLearner, {.acked = 5, .copy = 1, .flushed = 5}, now_));
+  ExpectProposal(Proposal::Kind::kAdd, kLearner);
+  changes_.AddLearner(0, now_);
+}
+
 }  // namespace
 }  // namespace adamant::parameter_server
