@@ -58,7 +58,7 @@ absl::StatusOr<std::string> GetRecord(CoreGate& gate, const std::string& bytes) 
   const CoreGate::Pass core = gate.Enter();
   v1::GetRecordRequest request;
   ADAMANT_RETURN_IF_ERROR(Parse(bytes, core, request));
-  RecordAnswer answer = core->GetRecord(request.key());
+  RecordAnswer answer = core->records().Get(request.key());
   v1::GetRecordReply reply;
   if (IsReady(answer.access, reply)) {
     reply.set_outcome(answer.record.version == 0 ? v1::GetRecordReply::ABSENT
@@ -78,10 +78,10 @@ absl::StatusOr<std::string> PutRecord(CoreGate& gate,
     v1::PutRecordRequest request;
     ADAMANT_RETURN_IF_ERROR(Parse(bytes, core, request));
     ADAMANT_RETURN_IF_ERROR(
-        core->PutRecord(request.key(),
-                        request.expected_version(),
-                        request.value(),
-                        [pending](const RecordAnswer& answer) { pending->Set(answer); }));
+        core->records().Put(request.key(),
+                            request.expected_version(),
+                            request.value(),
+                            [pending](const RecordAnswer& answer) { pending->Set(answer); }));
   }
   const auto deadline = std::chrono::steady_clock::now() + kLongestPut;
   const auto answer = pending->Wait([&] {

@@ -212,17 +212,6 @@ std::vector<PersistedShard> ParameterServer::RequestFlush(const WorkerId& writer
   return reader_.RequestFlush(writer, shards);
 }
 
-// --- Records
-
-RecordAnswer ParameterServer::GetRecord(std::string_view key) { return records_.Get(key); }
-
-absl::Status ParameterServer::PutRecord(std::string_view key,
-                                        std::uint64_t expected,
-                                        std::string_view value,
-                                        RecordDone done) {
-  return records_.Put(key, expected, value, std::move(done));
-}
-
 // --- The disk
 
 absl::Status ParameterServer::ReadStored(const ParallelFor& parallel_for) {

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,7 +13,6 @@
 #include "services/common/storage/kv_store.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/parameter_server/core/buckets/bucket_table.h"
-#include "services/parameter_server/core/buckets/records.h"
 #include "services/parameter_server/core/driver.h"
 #include "services/parameter_server/core/replication/replica.h"
 #include "services/parameter_server/core/serving/applier.h"
@@ -119,15 +117,7 @@ class ParameterServer {
 
   // --- Records
 
-  [[nodiscard]] RecordAnswer GetRecord(std::string_view key);
-
-  /// Sets a record if its version is `expected` (0: absent). `done` is called when all copies have
-  /// it and it is on this disk, or when it is refused; perhaps from within.
-  /// Error: InvalidArgument for an empty or oversized key or value; `done` is not called then.
-  absl::Status PutRecord(std::string_view key,
-                         std::uint64_t expected,
-                         std::string_view value,
-                         RecordDone done);
+  [[nodiscard]] RecordHandler& records() { return records_; }
 
   // --- The disk: one thread
 

@@ -18,8 +18,11 @@ class RecordHandler {
   /// Both must outlive this.
   RecordHandler(BucketTable& table, const Clock& clock) : table_(table), clock_(clock) {}
 
-  /// See ParameterServer.
   [[nodiscard]] RecordAnswer Get(std::string_view key) const;
+
+  /// Sets a record if its version is `expected` (0: absent). `done` is called when all copies have
+  /// it and it is on this disk, or when it is refused; perhaps from within.
+  /// Error: InvalidArgument for an empty or oversized key or value; `done` is not called then.
   absl::Status Put(std::string_view key,
                    std::uint64_t expected,
                    std::string_view value,

@@ -264,8 +264,8 @@ TEST_F(CheckpointCutTest, ACheckpointTakenWhileTrainingIsWhatARunStoppedAtItsCut
   RestoreFrom(*disk, manifest->checkpoint.snapshot, options, restored);
   ExpectSame(restored, stopped, options);
 
-  const ps::RecordAnswer ledger = restored.server(0).GetRecord(kLedger);
-  EXPECT_EQ(ledger.record.value, stopped.server(0).GetRecord(kLedger).record.value);
+  const ps::RecordAnswer ledger = restored.server(0).records().Get(kLedger);
+  EXPECT_EQ(ledger.record.value, stopped.server(0).records().Get(kLedger).record.value);
   const auto counted = data_server::ParseLedger(ledger.record.value);
   ASSERT_TRUE(counted.ok()) << counted.status();
   EXPECT_FALSE(counted->closed) << "it was taken within the epoch";

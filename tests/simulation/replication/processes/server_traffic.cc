@@ -144,13 +144,13 @@ void ServerProcess::OnRecord(const RecordRequest& request) {
     return;
   }
   if (!request.put) {
-    const ps::RecordAnswer answer = core_->GetRecord(request.key);
+    const ps::RecordAnswer answer = core_->records().Get(request.key);
     if (answer.access == ps::Access::kReady && world_.setup.good_clocks && has_volume()) {
       world_.checker.records().Read(request.key, answer.record);
     }
     return cluster_.AnswerClerk(*this, request.from, {.id = request.id, .answer = answer});
   }
-  const absl::Status taken = core_->PutRecord(
+  const absl::Status taken = core_->records().Put(
       request.key,
       request.expected,
       request.value,

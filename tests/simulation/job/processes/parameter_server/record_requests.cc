@@ -20,7 +20,7 @@ std::uint32_t PartOf(const std::string& key) {
 }  // namespace
 
 void RecordRequests::OnGet(StreamId stream, const GetRecord& get) {
-  parameter_server::RecordAnswer answer = core_.GetRecord(get.key);
+  parameter_server::RecordAnswer answer = core_.records().Get(get.key);
   if (answer.access != Access::kReady) {
     return owner_.Send(stream, RecordAnswer{});
   }
@@ -41,12 +41,12 @@ void RecordRequests::OnGet(StreamId stream, const GetRecord& get) {
 
 void RecordRequests::OnPut(StreamId stream, const PutRecord& put) {
   if (world_.Has(Mutation::kLedgerNotStored) && world_.scheduler.Chance(0.1) &&
-      core_.GetRecord(put.key).access == Access::kReady) {
+      core_.records().Get(put.key).access == Access::kReady) {
     return owner_.Send(
         stream,
         RecordAnswer{.outcome = RecordAnswer::Outcome::kDone, .version = put.expected_version + 1});
   }
-  const absl::Status status = core_.PutRecord(
+  const absl::Status status = core_.records().Put(
       put.key,
       put.expected_version,
       put.value,

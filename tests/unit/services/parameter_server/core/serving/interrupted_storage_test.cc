@@ -121,7 +121,7 @@ TEST_F(InterruptedStorageTest, AFlushKeepsTheLogOfRecordsThatAreNotStoredYet) {
     server.Submit({.writer = {.slot = 0, .incarnation = 1},
                    .updates = {{.bucket_version = 1, .sequence = 1, .values = ones}}},
                   [](const std::vector<ShardAck>&) {});
-    ASSERT_TRUE(server.PutRecord("ledger/0", 0, "value", [](const RecordAnswer&) {}).ok());
+    ASSERT_TRUE(server.records().Put("ledger/0", 0, "value", [](const RecordAnswer&) {}).ok());
     ASSERT_TRUE(server.DoStorage().ok());  // both are logged, and the record is not written yet
     ASSERT_TRUE(server.Flush().ok());
   }
@@ -131,7 +131,7 @@ TEST_F(InterruptedStorageTest, AFlushKeepsTheLogOfRecordsThatAreNotStoredYet) {
   map[0].generation = 2;
   later.SetConfigurations(map, {});
   ASSERT_TRUE(later.DoStorage().ok());
-  EXPECT_EQ(later.GetRecord("ledger/0").record.version, 1u);
+  EXPECT_EQ(later.records().Get("ledger/0").record.version, 1u);
 }
 
 // Shards that are gone when their turn comes are not written: what was logged of them must stay.
@@ -194,7 +194,7 @@ TEST_F(InterruptedStorageTest, WhatIsErasedOfTheLogIsNotErasedAgain) {
       server.Submit({.writer = {.slot = 0, .incarnation = 1},
                      .updates = {{.bucket_version = 1, .sequence = i + 1, .values = ones}}},
                     [](const std::vector<ShardAck>&) {});
-      ASSERT_TRUE(server.PutRecord("ledger/0", i, "value", [](const RecordAnswer&) {}).ok());
+      ASSERT_TRUE(server.records().Put("ledger/0", i, "value", [](const RecordAnswer&) {}).ok());
       ASSERT_TRUE(server.DoStorage().ok());
       ASSERT_TRUE(server.DoStorage().ok());
       ASSERT_TRUE(server.Flush().ok());
@@ -231,14 +231,14 @@ TEST_F(InterruptedStorageTest, APutIsAnsweredWithItsOwnVersion) {
   }
   std::vector<std::uint64_t> versions;
   for (std::uint64_t i = 0; i < 2; ++i) {
-    ASSERT_TRUE(server
-                    .PutRecord("ledger/0",
-                               i,
-                               "value",
-                               [&](const RecordAnswer& answer) {
-                                 EXPECT_TRUE(answer.stored);
-                                 versions.push_back(answer.record.version);
-                               })
+    ASSERT_TRUE(server.records()
+                    .Put("ledger/0",
+                         i,
+                         "value",
+                         [&](const RecordAnswer& answer) {
+                           EXPECT_TRUE(answer.stored);
+                           versions.push_back(answer.record.version);
+                         })
                     .ok());
     ASSERT_TRUE(server.DoStorage().ok());  // logged, and so committed
   }

@@ -57,7 +57,7 @@ TEST_F(ParameterServerTest, ABucketOfAnotherServerIsRefused) {
   rig_->Publish();
   EXPECT_EQ(server().Fetch(nullptr, std::vector<ShardId>{0}, 0)->at(0).outcome,
             FetchOutcome::kNotPrimary);
-  EXPECT_EQ(server().GetRecord("k").access, Access::kNotPrimary);
+  EXPECT_EQ(server().records().Get("k").access, Access::kNotPrimary);
   EXPECT_EQ(PushOne(Ones(1)).outcome, PushOutcome::kNotPrimary);
 }
 
@@ -81,13 +81,13 @@ TEST_F(ParameterServerTest, ARecordThatWasOnlyLoggedIsStoredWhenItComesBack) {
   rig_->store(0).FailNextSync(1);  // it is in the log, and not yet a record
   EXPECT_FALSE(rig_->Put(0, "a", 1, "two").has_value());
   Restart(options);
-  EXPECT_EQ(server().GetRecord("a").record.version, 2u);
+  EXPECT_EQ(server().records().Get("a").record.version, 2u);
   for (std::uint64_t version = 0; version < 5; ++version) {
     ASSERT_TRUE(rig_->Put(0, "b", version, "other")->stored);  // takes the log's places
   }
   Restart(options);
-  EXPECT_EQ(server().GetRecord("a").record.version, 2u);
-  EXPECT_EQ(server().GetRecord("b").record.version, 5u);
+  EXPECT_EQ(server().records().Get("a").record.version, 2u);
+  EXPECT_EQ(server().records().Get("b").record.version, 5u);
 }
 
 TEST_F(ParameterServerTest, AFullDiskIsNotOpenedUntilThereIsRoom) {
@@ -264,7 +264,7 @@ TEST_F(ParameterServerTest, ASnapshotIsWhatARestoreMayComeBackFrom) {
   rig_->Start(0, Flat(4, OnWorker()));
   rig_->RestoreAll(0, 1);
   EXPECT_THAT(Values(0), Each(1));
-  EXPECT_EQ(server().GetRecord("k").record.value, "then");
+  EXPECT_EQ(server().records().Get("k").record.value, "then");
   EXPECT_EQ(PushOne(Ones(2)).outcome, PushOutcome::kApplied);
 }
 
@@ -277,7 +277,7 @@ TEST_F(ParameterServerTest, BucketsThatAreMadeAnewHaveNothingOfWhatIsOnDisk) {
   rig_->Start(0, Flat(4, OnWorker()));
   rig_->MakeAnew(0, 7);
   EXPECT_THAT(Values(0), Each(0));
-  EXPECT_FALSE(server().GetRecord("k").record.version > 0);
+  EXPECT_FALSE(server().records().Get("k").record.version > 0);
   EXPECT_EQ(PushOne(Ones(1)).outcome, PushOutcome::kApplied) << "its sequence is not known";
 }
 

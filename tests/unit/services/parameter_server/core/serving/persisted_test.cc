@@ -230,8 +230,8 @@ TEST_F(PersistedTest, APutThatWasOverwrittenDoesNotComeBackInPlaceOfACommittedOn
   rig_.Kill(2);
   rig_.Start(2, Options());
   rig_.RestoreAll(2);
-  EXPECT_EQ(rig_.server(2).GetRecord("ledger/0").record.version, 2u);
-  EXPECT_EQ(rig_.server(2).GetRecord("ledger/0").record.value, "committed");
+  EXPECT_EQ(rig_.server(2).records().Get("ledger/0").record.version, 2u);
+  EXPECT_EQ(rig_.server(2).records().Get("ledger/0").record.value, "committed");
 }
 
 // It was flushed past the overwritten entry, which only leaves the log with a record.
@@ -251,7 +251,7 @@ TEST_F(PersistedTest, NorInPlaceOfOneThatWasStored) {
   rig_.Kill(2);
   rig_.Start(2, Options());
   rig_.RestoreAll(2);
-  EXPECT_EQ(rig_.server(2).GetRecord("ledger/0").record.value, "committed");
+  EXPECT_EQ(rig_.server(2).records().Get("ledger/0").record.value, "committed");
 }
 
 // The other replicas have only its entry in the log: they hear that it is committed with the next
@@ -270,7 +270,7 @@ TEST_F(PersistedTest, AnAcknowledgedRecordSurvivesTheLossOfPowerAtEachReplica) {
       rig_.Start(each, Options());
     }
     rig_.RestoreAll(slot);
-    EXPECT_EQ(rig_.server(slot).GetRecord("ledger/0").record.value,
+    EXPECT_EQ(rig_.server(slot).records().Get("ledger/0").record.value,
               "value " + std::to_string(slot));
     for (const std::uint32_t each : {0u, 1u, 2u}) {
       if (each != slot) {
@@ -293,7 +293,7 @@ TEST_F(PersistedTest, NorDoesOneThatLayBehindTheOverwrittenEntry) {
   rig_.Kill(2);
   rig_.Start(2, Options());
   rig_.RestoreAll(2);
-  EXPECT_EQ(rig_.server(2).GetRecord("ledger/0").record.value, "committed");
+  EXPECT_EQ(rig_.server(2).records().Get("ledger/0").record.value, "committed");
 }
 
 }  // namespace

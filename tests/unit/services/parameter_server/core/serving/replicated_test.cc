@@ -183,7 +183,7 @@ TEST_F(ReplicatedTest, ALearnerGetsTheContentAndWhatIsPushedMeanwhile) {
   rig_.Kill(0);
   EXPECT_EQ(rig_.map[0].primary, rig_.server_id(3));
   EXPECT_EQ(Bits(3), before);
-  EXPECT_EQ(rig_.server(3).GetRecord("ledger/0").record.value, "first");
+  EXPECT_EQ(rig_.server(3).records().Get("ledger/0").record.value, "first");
   EXPECT_EQ(rig_.Push(3, MakePush(6))->at(0).outcome, PushOutcome::kNotReady)
       << "fewer than minInSync";
 }
@@ -239,10 +239,10 @@ TEST_F(ReplicatedTest, RecordsAreReplicatedAndChangeByCompareAndSwap) {
   stored = rig_.Put(0, "ledger/0", 0, "b");
   EXPECT_FALSE(stored->stored);
   EXPECT_EQ(stored->record.version, 1u);
-  EXPECT_FALSE(rig_.server(0).PutRecord("", 0, "a", [](const RecordAnswer&) { FAIL(); }).ok());
+  EXPECT_FALSE(rig_.server(0).records().Put("", 0, "a", [](const RecordAnswer&) { FAIL(); }).ok());
   rig_.Kill(0);
   const std::uint32_t successor = rig_.map[0].primary.slot;
-  EXPECT_EQ(rig_.server(successor).GetRecord("ledger/0").record.value, "a");
+  EXPECT_EQ(rig_.server(successor).records().Get("ledger/0").record.value, "a");
   EXPECT_TRUE(rig_.Put(successor, "ledger/0", 1, "c")->stored);
 }
 
@@ -288,7 +288,7 @@ TEST_P(LoggedTest, NothingAcknowledgedIsLostWhenAllAreKilled) {
   rig_.RestoreAll(1);
   EXPECT_EQ(Bits(1), before);
   EXPECT_EQ(Included(1), 4u);
-  EXPECT_EQ(rig_.server(1).GetRecord("ledger/0").record.value, "a");
+  EXPECT_EQ(rig_.server(1).records().Get("ledger/0").record.value, "a");
   for (const StoredBucket& stored : rig_.stored(1).buckets) {
     EXPECT_TRUE(stored.complete);
   }
@@ -328,7 +328,7 @@ TEST_P(LoggedTest, WhatALearnerAcceptsWhileItsCopyComesStaysInItsLog) {
   rig_.Start(2, Options(GetParam()));
   rig_.RestoreAll(2);
   EXPECT_EQ(Included(2), 2u);
-  EXPECT_EQ(rig_.server(2).GetRecord("ledger/0").record.value, "a");
+  EXPECT_EQ(rig_.server(2).records().Get("ledger/0").record.value, "a");
 }
 
 // A beacon tells of a commit; what it commits is applied by another thread, later.

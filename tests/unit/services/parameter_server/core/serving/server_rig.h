@@ -155,9 +155,8 @@ class ServerRig {
     auto answer = std::make_shared<std::optional<RecordAnswer>>();
     EXPECT_TRUE(
         nodes_[slot]
-            ->server
-            ->PutRecord(
-                key, expected, value, [answer](const RecordAnswer& told) { *answer = told; })
+            ->server->records()
+            .Put(key, expected, value, [answer](const RecordAnswer& told) { *answer = told; })
             .ok());
     Run();
     return *answer;

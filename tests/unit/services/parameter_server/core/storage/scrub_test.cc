@@ -107,7 +107,7 @@ TEST_F(ScrubTest, ADamagedRecordIsWrittenAnew) {
   ScrubAll();
   EXPECT_EQ(server().scrubber().totals().damaged, 1u);
   Restart(Options());
-  EXPECT_EQ(server().GetRecord("ledger/0").record.value, "first");
+  EXPECT_EQ(server().records().Get("ledger/0").record.value, "first");
 }
 
 TEST_F(ScrubTest, WhatIsNotHeldHereIsLeftAlone) {
