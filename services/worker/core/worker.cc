@@ -16,7 +16,7 @@ Worker::Worker(const Options& options,
 void Worker::OnMap(const ClusterMap& map) {
   synchroniser_.OnMap(map);
   intake_.OnMap(map);
-  learner_.SetWorkers(map.workers);
+  learner_.weight_age().SetWorkers(map.workers);
 }
 
 void Worker::Flush(DataEpoch epoch) {

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "services/worker/core/base/float_buffer.h"
+#include "services/worker/core/base/messages.h"
 
 namespace adamant::worker {
 
@@ -24,6 +25,9 @@ class FetchSlot {
 
   /// The fetched values: the loop's while Requested or Held, the thread's while Applying.
   [[nodiscard]] std::span<float> values() { return values_.span(); }
+
+  /// Names the fetch that came last.
+  [[nodiscard]] FetchId id() const { return id_.load(std::memory_order_acquire); }
 
   // --- A training thread
 
@@ -44,6 +48,8 @@ class FetchSlot {
   void Request() { state_.store(kRequested, std::memory_order_release); }
 
   // --- The exchange loop
+
+  void SetId(FetchId id) { id_.store(id, std::memory_order_release); }
 
   /// Requested → Ready: all values are there.
   void Complete() { state_.store(kReady, std::memory_order_release); }
@@ -68,6 +74,7 @@ class FetchSlot {
 
   std::atomic<State> state_{kIdle};
   FloatBuffer values_;
+  std::atomic<FetchId> id_{0};
 };
 
 }  // namespace adamant::worker

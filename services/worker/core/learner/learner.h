@@ -66,6 +66,7 @@ class Learner {
   EvaluationWeights& evaluation() { return evaluation_; }
 
   Commands& commands() { return commands_; }
+  WeightAge& weight_age() { return weight_age_; }
 
   /// Batches of a thread between two pushes, from now on.
   [[nodiscard]] std::uint64_t PushEvery() const;
@@ -80,7 +81,6 @@ class Learner {
   /// Flat; shared without locks.
   [[nodiscard]] std::span<float> weights() { return weights_.span(); }
   [[nodiscard]] Guidance guidance() const { return guidance_.Get(); }
-  WeightAge& weight_age() { return weight_age_; }
 
   /// Takes one of the thread's free accumulators for its next steps; null when there is none.
   Accumulator* TakeAccumulator(std::size_t thread);
@@ -89,9 +89,6 @@ class Learner {
   std::uint64_t CountStep();
   FetchPoints& fetch_points() { return fetch_points_; }
 
-  /// Names the fetch that came last.
-  [[nodiscard]] std::uint64_t fetched() const { return fetched_.load(std::memory_order_acquire); }
-
   /// Between BeginApply and EndApply of fetch(): the fetched values, and what they lack of this
   /// worker's own steps, become the weights. `scratch`: UpdatePlan::kBlock; `live`: overwritten,
   /// with room for all accumulators.
@@ -99,9 +96,7 @@ class Learner {
 
   // --- The loop
 
-  void SetWorkers(std::uint32_t workers) { weight_age_.SetWorkers(workers); }
   void SetGuidance(const Guidance& guidance) { guidance_.Set(guidance); }
-  void SetFetched(std::uint64_t fetch) { fetched_.store(fetch, std::memory_order_release); }
 
   /// While all threads wait after a reset: the values in fetch(), and what they lack of
   /// `accumulators`, become the weights; nothing of before is looked ahead.
@@ -133,7 +128,6 @@ class Learner {
   SharedGuidance guidance_;
   FetchPoints fetch_points_;
   WeightAge weight_age_;
-  std::atomic<std::uint64_t> fetched_{0};
   std::atomic<std::uint64_t> ordinals_{0};  // accumulators taken
 };
 

@@ -141,7 +141,7 @@ bool TrainingThread::ApplyIfReady() {
     return false;
   }
   ApplyFetch();
-  Emit({.kind = ThreadEvent::Kind::kApplied, .generation = learner_.fetched()});
+  Emit({.kind = ThreadEvent::Kind::kApplied, .generation = learner_.fetch().id()});
   learner_.fetch().EndApply();
   learner_.notifier().Notify();
   return true;

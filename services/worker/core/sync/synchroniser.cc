@@ -29,14 +29,10 @@ Synchroniser::Synchroniser(Learner& learner, Intake& intake, const SynchroniserO
       asynchrony_(AsynchronyOptionsOf(learner.options(), learner.plan()),
                   learner.plan(),
                   learner.layout().shards().size()),
-      weight_growth_(learner.plan(), learner.layout().parameters()),
       gatherer_(learner, asynchrony_),
       refusals_(learner.plan(), learner.layout()),
       flush_(learner),
-      reader_(learner.layout()),
-      weights_(learner, fetches_),
-      renewal_(learner),
-      evaluation_(learner.evaluation(), fetches_) {}
+      fetcher_(learner, fetches_, pushes_, store_, asynchrony_) {}
 
 void Synchroniser::OnMap(const ClusterMap& map) {
   routes_.OnMap(map);
@@ -90,10 +86,8 @@ absl::Status Synchroniser::Advance(Clock::TimePoint now) {
   store_.Tidy();
   TakeEvents(now);
   ADAMANT_RETURN_IF_ERROR(StartPushes(now));
-  if (renewal_.active() && weights_.complete() && renewal_.AllWait()) {
-    FinishRenewal();
-  }
-  if (evaluation_.StartDue()) {
+  ring_ = fetcher_.FinishRenewal() || ring_;
+  if (fetcher_.snapshot().StartDue()) {
     PollServers(now);
   }
   pushes_.AskForFlush(store_.NearlyFull());
@@ -161,18 +155,16 @@ void Synchroniser::OnEvent(const ThreadEvent& event, std::size_t thread, Clock::
       store_.Recycle({.accumulator = event.accumulator, .thread = thread});
       break;
     case ThreadEvent::Kind::kApplied:
-      if (!renewal_.active() && event.generation == weights_.id()) {
-        FinishFetch();
-      }
+      fetcher_.OnApplied(event.generation);
       break;
     case ThreadEvent::Kind::kOutdated:
       asynchrony_.OnOutdated();
-      if (!renewal_.active()) {
-        StartRenewal();
-      }
+      fetcher_.StartRenewal();
       break;
     case ThreadEvent::Kind::kFetch:
-      StartFetch(now);
+      if (fetcher_.Start()) {
+        PollServers(now);
+      }
       break;
     case ThreadEvent::Kind::kEvaluated:
       intake_.OnEvaluated(event.result, now);
@@ -184,11 +176,7 @@ void Synchroniser::OnEvent(const ThreadEvent& event, std::size_t thread, Clock::
       flush_.OnFlushed(event.generation);
       break;
     case ThreadEvent::Kind::kReset:
-      renewal_.OnReset(event.generation);
-      if (renewal_.active() && renewal_.AllWait()) {
-        weights_.Abandon();
-        weights_.Start();
-      }
+      fetcher_.OnReset(event.generation);
       break;
     case ThreadEvent::Kind::kStopped:
       ++stop_answers_;
@@ -237,10 +225,10 @@ absl::Status Synchroniser::StartPush(GatheredPush push) {
 
 absl::Status Synchroniser::CountRefusal(const PushedShard* culprit, const Accumulator& sum) {
   ++statistics_.pushes_refused;
-  if (renewal_.active()) {
+  if (!fetcher_.StartRenewal()) {
     return absl::OkStatus();  // it accrued before the threads heard of the last refusal
   }
-  StartRenewal();
+  ring_ = true;
   return refusals_.OnRefused(culprit, sum.progress.load());
 }
 
@@ -260,7 +248,7 @@ absl::Status Synchroniser::Retire(Clock::TimePoint now) {
       status.Update(CountRefusal(nullptr, sum));
     } else {
       ADAMANT_FAILPOINT("push/retire");
-      weights_.AddRetired(push.sequence, sum);
+      fetcher_.OnRetired(push.sequence, sum);
       refusals_.OnAcknowledged();
       ++statistics_.pushes_acknowledged;
     }
@@ -278,84 +266,17 @@ absl::Status Synchroniser::Retire(Clock::TimePoint now) {
 absl::Status Synchroniser::OnFetchReply(const FetchReply& reply,
                                         const ReadValues& read,
                                         Clock::TimePoint now) {
-  ADAMANT_ASSIGN_OR_RETURN(const FetchProgress progress, fetches_.OnReply(reply, now));
-  if (progress.fresh.empty()) {
-    return absl::OkStatus();
-  }
-  ADAMANT_RETURN_IF_ERROR(ReadShards(reply, progress, read));
-  if (!progress.complete) {
-    return absl::OkStatus();
-  }
-  ++statistics_.fetches;
-  ring_ = true;
-  if (evaluation_.Is(progress.fetch)) {
-    evaluation_.OnComplete();
-    return absl::OkStatus();
-  }
-  ADAMANT_FAILPOINT("fetch/complete");
-  weights_.OnComplete(store_.in_flight());
-  asynchrony_.OnFetched(learner_.fetch().values(), now);
-  weight_growth_.Observe(learner_.fetch().values());
-  learner_.SetGuidance(asynchrony_.guidance());
-  learner_.SetFetched(weights_.id());
-  if (!renewal_.active()) {
-    learner_.fetch().Complete();
-  }
+  ADAMANT_ASSIGN_OR_RETURN(const bool complete, fetcher_.OnReply(reply, read, now));
+  ring_ = complete || ring_;
   return absl::OkStatus();
 }
 
-absl::Status Synchroniser::ReadShards(const FetchReply& reply,
-                                      const FetchProgress& progress,
-                                      const ReadValues& read) {
-  if (evaluation_.Is(progress.fetch)) {
-    return reader_.Read(
-        reply, progress.fresh, read, learner_.evaluation().writable(), [](const FetchedShard&) {});
-  }
-  const auto on_value = [&](const FetchedShard& fetched) {
-    pushes_.OnValue(reply.request, fetched);
-    asynchrony_.meter().OnValue(fetched);
-    weights_.AddRetained(fetched, store_.retained());
-  };
-  return reader_.Read(reply, progress.fresh, read, learner_.fetch().values(), on_value);
-}
-
-void Synchroniser::StartFetch(Clock::TimePoint now) {
-  if (renewal_.active()) {
-    return;  // the threads are about to get the values of now
-  }
-  if (weights_.id() != 0) {
-    FinishFetch();
-  }
-  weights_.Start();
-  PollServers(now);
-}
-
-// What was fetched has been applied.
-void Synchroniser::FinishFetch() {
-  ADAMANT_FAILPOINT("fetch/applied");
-  pushes_.SetFetchedVersions(weights_.Finish());
-  asynchrony_.meter().OnApplied();
-}
-
-void Synchroniser::StartRenewal() {
-  renewal_.Start();
-  ring_ = true;
-}
-
-void Synchroniser::FinishRenewal() {
-  asynchrony_.OnRenewed();
-  weights_.Apply(store_.in_flight());
-  FinishFetch();
-  renewal_.Finish();
-  ring_ = true;
-}
-
 void Synchroniser::WantSnapshot(DataEpoch epoch, std::uint64_t snapshot) {
-  ring_ = evaluation_.Want(epoch, snapshot) || ring_;
+  ring_ = fetcher_.snapshot().Want(epoch, snapshot) || ring_;
 }
 
 void Synchroniser::OnEpochBegun(DataEpoch epoch) {
-  ring_ = evaluation_.OnEpochBegun(epoch) || ring_;
+  ring_ = fetcher_.snapshot().OnEpochBegun(epoch) || ring_;
 }
 
 // --- What follows
@@ -387,6 +308,7 @@ bool Synchroniser::Stopped() const {
 
 SynchroniserStatistics Synchroniser::statistics() const {
   SynchroniserStatistics statistics = statistics_;
+  statistics.fetches = fetcher_.completed();
   statistics.updates_lost = pushes_.lost_updates();
   statistics.updates_resent = pushes_.resent_updates();
   statistics.retained_bytes = store_.retained_bytes();
@@ -395,8 +317,8 @@ SynchroniserStatistics Synchroniser::statistics() const {
   statistics.correction = asynchrony_.guidance().correction;
   statistics.gain = asynchrony_.gain();
   statistics.exchange_every = learner_.PushEvery();
-  statistics.weight_growth = weight_growth_.ratio();
-  statistics.grown_tensor = weight_growth_.tensor();
+  statistics.weight_growth = fetcher_.weight_growth().ratio();
+  statistics.grown_tensor = fetcher_.weight_growth().tensor();
   return statistics;
 }
 

@@ -14,12 +14,9 @@
 #include "services/worker/core/learner/learner.h"
 #include "services/worker/core/sync/asynchrony/asynchrony.h"
 #include "services/worker/core/sync/asynchrony/staleness.h"
-#include "services/worker/core/sync/asynchrony/weight_growth.h"
 #include "services/worker/core/sync/fetches/fetch_reader.h"
 #include "services/worker/core/sync/fetches/fetch_tracker.h"
-#include "services/worker/core/sync/fetches/renewal.h"
-#include "services/worker/core/sync/fetches/snapshot_fetch.h"
-#include "services/worker/core/sync/fetches/weight_fetch.h"
+#include "services/worker/core/sync/fetches/fetcher.h"
 #include "services/worker/core/sync/pushes/epoch_flush.h"
 #include "services/worker/core/sync/pushes/push_gatherer.h"
 #include "services/worker/core/sync/pushes/push_pause.h"
@@ -145,13 +142,6 @@ class Synchroniser {
   absl::Status StartPush(GatheredPush push);
   absl::Status CountRefusal(const PushedShard* culprit, const Accumulator& sum);
   absl::Status Retire(Clock::TimePoint now);
-  absl::Status ReadShards(const FetchReply& reply,
-                          const FetchProgress& progress,
-                          const ReadValues& read);
-  void StartFetch(Clock::TimePoint now);
-  void FinishFetch();
-  void StartRenewal();
-  void FinishRenewal();
   void PollServers(Clock::TimePoint now);
 
   Learner& learner_;
@@ -162,14 +152,10 @@ class Synchroniser {
   PushStore store_;
   PushPause pause_;
   Asynchrony asynchrony_;
-  WeightGrowth weight_growth_;
   PushGatherer gatherer_;
   RefusalLimit refusals_;
   EpochFlush flush_;
-  FetchReader reader_;
-  WeightFetch weights_;
-  Renewal renewal_;
-  SnapshotFetch evaluation_;
+  Fetcher fetcher_;
 
   std::vector<Message> outbox_;
   std::deque<RetiredPush> retiring_;  // acknowledged, not yet taken out of the local sums

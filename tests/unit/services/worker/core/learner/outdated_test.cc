@@ -11,7 +11,7 @@ namespace {
 
 TEST(OutdatedTest, NothingIsTrainedUntilTheValuesOfNowAreThereHoweverLateTheLoopAnswers) {
   Rig rig({});
-  rig.learner.SetWorkers(2);
+  rig.learner.weight_age().SetWorkers(2);
   rig.Begin();
   rig.next_batch = 200;
   ASSERT_TRUE(rig.PutBatch());
