@@ -60,7 +60,7 @@ void ActionQueue::Do(const Action& action) {
 }
 
 absl::Status ActionQueue::StoreHeld() {
-  while (!held_.empty()) {
+  while (!held_.empty() && taken_over_.ok()) {
     const std::vector<controller::Persist::Entry> entries = held_.entries();
     ADAMANT_RETURN_IF_ERROR(Store(entries));
     if (held_.entries() == entries) {  // else something was added meanwhile

@@ -93,16 +93,20 @@ absl::StatusOr<Clock::TimePoint> JobReconciler::Work(std::shared_ptr<const JobVi
     }
     writer_.Note("read the job's state", opened);
   }
-  absl::Status status = actions_.StoreHeld();
+  const absl::Status stored = actions_.StoreHeld();
+  absl::Status status = stored;
   HandleEvents();
   ADAMANT_RETURN_IF_ERROR(actions_.taken_over());
-  if (actions_.IsClear()) {
+  const bool clear = actions_.IsClear();
+  bool finished = false;  // and all that follows from it is done
+  if (clear) {
     ADAMANT_RETURN_IF_ERROR(HandleSuspension(pods));
     HandleSpec();
     if (checkpoints_.Take(*view_, controller_->state().last_snapshot)) {
       Handle(controller::CheckpointRequested{});
     }
     writer_.failed().BeginPass();
+    finished = resources_.finished();
     status.Update(resources_.Make(seen));
     writer_.failed().EndPass(!actions_.holds());
     ADAMANT_RETURN_IF_ERROR(actions_.taken_over());
@@ -111,21 +115,17 @@ absl::StatusOr<Clock::TimePoint> JobReconciler::Work(std::shared_ptr<const JobVi
   controller::JobReport report = controller_->Report();
   outage_.TellIn(report, now, context_.clock.WallNow());
   context_.control.SetReport(job_.uid, report);
-  v1::TrainingJobStatus told = StatusToTell(report, pods);
-  status_.TellFailures(*view_, told);
-  status.Update(WriteStatus(told));
-  // What was decided meanwhile is not left unstored: this may be the last time before another
-  // leads.
-  const bool decided = actions_.holds();
-  status.Update(actions_.StoreHeld());
+  status.Update(WriteStatus(StatusToTell(report, pods)));
+  const bool decided = actions_.holds();  // meanwhile; this may be the last time to store it
+  status.Update(stored.ok() ? actions_.StoreHeld() : stored);
   ADAMANT_RETURN_IF_ERROR(actions_.taken_over());
-  done_ = status.ok() && resources_.finished() && !actions_.holds() && !BeginsAgainAt() &&
+  done_ = status.ok() && finished && !actions_.holds() && !BeginsAgainAt() &&
           (resources_.LeavesPods() || AllEnded(pods));
   const Clock::TimePoint timer = NextTimer(now);
   TellTrouble(status);
-  if (status.ok() && !actions_.holds()) {
+  if (status.ok() && clear && !actions_.holds()) {
     retry_ = kFirstRetry;
-    return decided ? now : timer;
+    return decided || finished != resources_.finished() ? now : timer;
   }
   return std::min(timer, now + std::exchange(retry_, std::min(2 * retry_, kLastRetry)));
 }
@@ -144,17 +144,18 @@ Clock::TimePoint JobReconciler::NextTimer(Clock::TimePoint now) const {
 // An end counts once it is stored: until then another controller may yet go on with the job.
 v1::TrainingJobStatus JobReconciler::StatusToTell(const controller::JobReport& report,
                                                   const PodViews& pods) {
-  if (controller::IsFinal(report.phase) && actions_.holds()) {
-    return *view_->status;
+  v1::TrainingJobStatus told = *view_->status;
+  if (!controller::IsFinal(report.phase) || !actions_.holds()) {
+    told = StatusOf(report, pods, *view_, Now());
+    checkpoints_.Answer(*view_, controller_->state().checkpoint, told);
+    AddHistory(controller_->state(), report, told);
+    restarts_.Fill(report.restarts, told);
+    AddWrittenOutput(resources_.written_output(), *view_, Now(), told);
+    if (!resources_.finished()) {
+      told.set_last_report_time(Now());
+    }
   }
-  v1::TrainingJobStatus told = StatusOf(report, pods, *view_, Now());
-  checkpoints_.Answer(*view_, controller_->state().checkpoint, told);
-  AddHistory(controller_->state(), report, told);
-  restarts_.Fill(report.restarts, told);
-  AddWrittenOutput(resources_.written_output(), *view_, Now(), told);
-  if (!resources_.finished()) {
-    told.set_last_report_time(Now());
-  }
+  status_.TellFailures(*view_, told);
   return told;
 }
 

@@ -161,6 +161,25 @@ TEST_F(JobPolicyTest, PodsThatStillRunStayWhereThePolicyIsNone) {
   EXPECT_THAT(Names(kPersistentVolumeClaims), ElementsAre("mnist-output"));
 }
 
+TEST_F(JobPolicyTest, AnEndThatComesWhileTheStatusIsWrittenIsDoneOnceItsClaimsAreGone) {
+  LeadWith({{"cleanUpPolicy", {{"pods", "None"}, {"claims", "Delete"}}}});
+  Change({{"activeDeadline", "1s"}});
+  WorkAfter(seconds(2));
+  server_.SetFaults([this](const HttpRequest& request) {
+    if (request.method == "GET" || request.target.find("/status") == std::string::npos) {
+      return MemoryApiServer::Fault::kNone;
+    }
+    clock_.Advance(minutes(1));  // the time that the processes of a role have to end
+    return MemoryApiServer::Fault::kDelay;
+  });
+  for (int i = 0; i < 10 && !reconciler_->done(); ++i) {
+    clock_.Advance(seconds(1));
+    WorkOn(Objects());
+  }
+  EXPECT_TRUE(reconciler_->done());
+  EXPECT_THAT(Names(kPersistentVolumeClaims), ElementsAre("mnist-output"));
+}
+
 // The name of a claim was taken, so the job never started; what is on it is somebody's.
 TEST_F(JobPolicyTest, AClaimThatIsNotTheJobsStaysWhateverThePolicy) {
   const std::string taken = "mnist-parameter-server-0-1";
