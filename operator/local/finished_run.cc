@@ -37,7 +37,7 @@ absl::Status TidyFinishedRun(const RunPaths& paths) {
   }
   std::error_code error;
   for (std::uint32_t slot = 0; std::filesystem::exists(paths.store_of(slot), error); ++slot) {
-    const std::filesystem::path folder = paths.store_of(slot) / "shards";
+    const std::filesystem::path folder = paths.shards_of(slot);
     if (!std::filesystem::exists(folder, error)) {
       continue;
     }

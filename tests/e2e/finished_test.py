@@ -156,7 +156,8 @@ class FinishedTest(adamant.TestCase):
                 run.await_epoch(1)
                 run.kill_all()
                 number = next((run.folder / "checkpoints").glob("*.json")).stem
-                for store in (run.folder / "data").glob("parameter-server-*"):
+                stores = list((run.folder / "data").glob("parameter-server-*"))
+                for store in [*stores, *(store / "shards" for store in stores)]:
                     store.rename(self.folder / "away")
                     result = adamant.adamant("export", run.folder, "--checkpoint", number, "--format", "onnx",
                                              "--out", self.folder / "x")

@@ -41,7 +41,7 @@ class Stores {
     if (const auto found = stores_.find(slot); found != stores_.end()) {
       return found->second.get();
     }
-    const std::filesystem::path folder = paths_.store_of(slot) / "shards";
+    const std::filesystem::path folder = paths_.shards_of(slot);
     if (std::error_code error; !std::filesystem::exists(folder, error)) {
       return absl::DataLossError(folder.string() + " is missing");
     }
@@ -202,7 +202,7 @@ bool HasDisksToGoOn(const v1::TrainingJob& job, const RunPaths& paths) {
   std::int32_t missing = 0;
   for (std::int32_t slot = 0; slot < servers.count(); ++slot) {
     std::error_code error;
-    const std::filesystem::path folder = paths.store_of(static_cast<std::uint32_t>(slot));
+    const std::filesystem::path folder = paths.shards_of(static_cast<std::uint32_t>(slot));
     missing += std::filesystem::exists(folder, error) ? 0 : 1;
   }
   return missing < servers.copies();

@@ -34,6 +34,9 @@ struct RunPaths {
   [[nodiscard]] std::filesystem::path store_of(std::uint32_t parameter_server) const {
     return data() / ("parameter-server-" + std::to_string(parameter_server));
   }
+  [[nodiscard]] std::filesystem::path shards_of(std::uint32_t parameter_server) const {
+    return store_of(parameter_server) / "shards";
+  }
   [[nodiscard]] std::filesystem::path controller() const { return root / "controller"; }
   [[nodiscard]] std::filesystem::path controller_copy() const { return root / "controller.copy"; }
   [[nodiscard]] std::filesystem::path endpoint() const { return root / "endpoint"; }
