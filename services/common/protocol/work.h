@@ -31,6 +31,18 @@ struct Lease {
   auto operator<=>(const Lease&) const = default;
 };
 
+/// Returns the id of the first lease that a data server grants; it counts up from there. Ids of
+/// different processes differ, so that a late result is never taken for another's: 24 bits of
+/// incarnation, 12 of slot, 28 that count.
+constexpr std::uint64_t FirstLeaseId(std::uint32_t slot, Incarnation incarnation) {
+  return (incarnation << 40) + (std::uint64_t{slot} << 28) + 1;
+}
+
+/// Returns the slot of the data server that has granted it.
+constexpr std::uint32_t GrantorOf(const Lease& lease) {
+  return static_cast<std::uint32_t>(lease.id >> 28) & 0xfff;
+}
+
 /// Outcome of a leased batch.
 struct LeaseResult {
   Lease lease{};

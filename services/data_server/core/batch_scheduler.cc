@@ -8,16 +8,6 @@
 namespace adamant::data_server {
 namespace {
 
-// Lease ids of different processes differ, so that a late result is never taken for another's: 24
-// bits of incarnation, 12 of slot, 28 that count.
-constexpr int kIncarnationShift = 40;
-constexpr int kSlotShift = 28;
-
-std::uint64_t FirstLease(const BatchSchedulerOptions& options) {
-  return (options.incarnation << kIncarnationShift) + (std::uint64_t{options.slot} << kSlotShift) +
-         1;
-}
-
 PartTableOptions TableOptions(const BatchSchedulerOptions& options) {
   return {.slot = options.slot,
           .incarnation = options.incarnation,
@@ -27,7 +17,7 @@ PartTableOptions TableOptions(const BatchSchedulerOptions& options) {
 
 BatchDispatcherOptions BatchOptions(const BatchSchedulerOptions& options) {
   return {.lease_time = options.lease_time,
-          .first_lease = FirstLease(options),
+          .first_lease = protocol::FirstLeaseId(options.slot, options.incarnation),
           .warm_start_examples = options.warm_start_examples,
           .validation_examples = options.validation_examples,
           .batch_size = options.batch_size,

@@ -93,7 +93,9 @@ std::optional<ServerSlot> WorkTracker::OwnerOf(const Lease& lease) const {
   return map_.part_owners[part];
 }
 
-// Messages are made here, push by push, so that what stands in one never depends on time.
+// Messages are made here, push by push, so that what stands in one never depends on time. A part
+// that has just changed hands may be dispatched by one that the map does not name yet. It keeps the
+// lease until it hears of it, whatever another answers who counts for the part still.
 void WorkTracker::Finish(const std::vector<LeaseResult>& results, Clock::TimePoint now) {
   std::map<ServerSlot, std::vector<LeaseResult>> by_server;
   for (const LeaseResult& result : results) {
@@ -104,6 +106,10 @@ void WorkTracker::Finish(const std::vector<LeaseResult>& results, Clock::TimePoi
       sent.server = owner;
       sent.repeat_at = now + kRepeatAfter;
       by_server[*owner].push_back(result);
+    }
+    const ServerSlot grantor = protocol::GrantorOf(result.lease);
+    if (owner != grantor && IsConnected(connected_, grantor)) {
+      by_server[grantor].push_back(result);
     }
   }
   for (auto& [server, part] : by_server) {

@@ -15,8 +15,9 @@
 namespace adamant::worker {
 
 /// Batches that wait, each for its push, and results that wait for the data servers' answer. A
-/// batch is acknowledged only when the push that contains it is retired; a result is kept, and
-/// repeated to whoever dispatches its part, until it is answered or its epoch is closed.
+/// batch is acknowledged only when the push that contains it is retired, to whoever dispatches its
+/// part and to whom its lease is of; a result is kept, and repeated to the former, until it is
+/// answered or its epoch is closed.
 ///
 /// Use: after any call, send what Poll returns, then call Poll again at NextPoll.
 /// Threads: one at a time.

@@ -12,7 +12,7 @@ LeaseResult Result(std::uint64_t id, std::uint32_t part = 0, DataEpoch epoch = 1
                               .epoch = epoch,
                               .part = part,
                               .index = static_cast<std::uint32_t>(id)},
-                    .id = id},
+                    .id = protocol::FirstLeaseId(part, 0) - 1 + id},  // of server `part`
           .examples = 32};
 }
 
@@ -53,6 +53,32 @@ TEST_F(WorkTrackerTest, BatchesAreAcknowledgedWhenTheirPushIsRetired) {
   EXPECT_FALSE(tracker_.Idle());
   tracker_.OnAcknowledged({Result(1).lease, Result(2, 1).lease});
   EXPECT_TRUE(tracker_.Idle());
+}
+
+TEST_F(WorkTrackerTest, AResultGoesToWhoGrantedItsLeaseTooWhomTheMapDoesNotNameYet) {
+  LeaseResult result = Result(1);  // of part 0
+  result.lease.id = protocol::FirstLeaseId(1, 3);
+  tracker_.Trained(1, {result, Result(2)});
+  tracker_.Retired(1, false, now_);
+  const auto messages = Poll<AcknowledgeMessage>();
+  ASSERT_EQ(messages.size(), 2u);
+  EXPECT_EQ(messages[0].server, 0u);
+  EXPECT_EQ(messages[0].results.size(), 2u);
+  EXPECT_EQ(messages[1].server, 1u);
+  ASSERT_EQ(messages[1].results.size(), 1u);
+  EXPECT_EQ(messages[1].results[0].lease, result.lease);
+  tracker_.OnAcknowledged({result.lease, Result(2).lease});
+  EXPECT_TRUE(tracker_.Idle()) << "one answer is enough";
+}
+
+TEST_F(WorkTrackerTest, AResultGoesToWhoGrantedItsLeaseThoughTheOwnerIsAway) {
+  LeaseResult result = Result(1);
+  result.lease.id = protocol::FirstLeaseId(1, 3);
+  tracker_.OnDisconnected(0);
+  tracker_.Evaluated(result, now_);
+  const auto messages = Poll<AcknowledgeMessage>();
+  ASSERT_EQ(messages.size(), 1u);
+  EXPECT_EQ(messages[0].server, 1u);
 }
 
 TEST_F(WorkTrackerTest, TwoPushesMakeTwoMessages) {
