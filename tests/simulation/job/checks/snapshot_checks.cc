@@ -202,10 +202,22 @@ void UpdateChecker::CheckNothingBeyond(std::uint64_t snapshot,
   }
 }
 
+// A worker that was given up, and lives, trains and pushes on until a server is asked.
+bool UpdateChecker::IsTrainedAfter(const Snapshot& snapshot, std::uint32_t element) const {
+  if (element < snapshot.trained) {
+    return false;
+  }
+  if (element >= trainings_.size() || snapshot.writers_from.empty()) {
+    return true;
+  }
+  const WorkerId& worker = trainings_[element].worker;
+  return worker.incarnation >= snapshot.writers_from[worker.slot];
+}
+
 void UpdateChecker::CheckHeld(std::uint64_t snapshot, ShardId shard, const Present& found) {
   const auto asked = shards_[shard].snapshots.find(snapshot);
   for (std::uint32_t element = 0; element < Setup::kElements; ++element) {
-    if (found[element] != 0 && element >= snapshots_[snapshot].trained) {
+    if (found[element] != 0 && IsTrainedAfter(snapshots_[snapshot], element)) {
       return Report(Name(shard, element) + " was trained after snapshot " +
                     std::to_string(snapshot) + ", which holds it, was asked for");
     }

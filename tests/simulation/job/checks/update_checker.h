@@ -195,6 +195,7 @@ class UpdateChecker {
                                              std::uint32_t server,
                                              std::span<const BucketId> buckets,
                                              std::uint64_t snapshot);
+  [[nodiscard]] bool IsTrainedAfter(const Snapshot& snapshot, std::uint32_t element) const;
   void CheckHeld(std::uint64_t snapshot, ShardId shard, const Present& found);
   void CheckNothingBeyond(std::uint64_t snapshot, ShardId shard, const Present& found);
   void Report(const std::string& what) { violations_.Report(what); }
