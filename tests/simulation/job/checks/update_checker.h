@@ -85,6 +85,11 @@ class UpdateChecker {
   /// follows for its shards.
   bool Restored(BucketId bucket, std::uint64_t generation);
 
+  /// By bucket: as it was served last.
+  [[nodiscard]] const std::map<BucketId, std::uint64_t>& generations() const {
+    return generations_;
+  }
+
   /// What a bucket that came back from the disk of `server` begins with.
   void Loaded(std::uint32_t server, ShardId shard, std::span<const float> values);
 

@@ -69,21 +69,38 @@ void WorkerRequests::OnPush(StreamId stream,
         {.attempt = owner_.attempt(), .push = push, .frame = frame});
   }
   const bool given_up = push.writer.incarnation < writers_from_[push.writer.slot];
-  core_.Submit(push,
-               [this, stream, frame, given_up, writer = push.writer](
-                   const std::vector<parameter_server::ShardAck>& acks) {
-                 if (given_up) {
-                   world_.updates.Refused(writer, acks);
-                 }
-                 OnPushed(stream, frame, writer, acks);
-               });
+  core_.Submit(
+      push,
+      [this, stream, frame, given_up, writer = push.writer, before = world_.updates.generations()](
+          const std::vector<parameter_server::ShardAck>& acks) {
+        if (given_up) {
+          world_.updates.Refused(writer, acks);
+        }
+        world_.updates.Acknowledged(writer, *frame, ThatCount(acks, before));
+        OnPushed(stream, frame, writer, acks);
+      });
+}
+
+// A primary that stood still may answer when its bucket has come back from another's disk: what it
+// says to be applied was before that.
+std::vector<parameter_server::ShardAck> WorkerRequests::ThatCount(
+    std::vector<parameter_server::ShardAck> acks, const Generations& before) const {
+  for (parameter_server::ShardAck& ack : acks) {
+    const BucketId bucket = core_.layout().shards()[ack.shard].bucket;
+    const auto then = before.find(bucket);
+    const auto now = world_.updates.generations().find(bucket);
+    if (then != before.end() && now != world_.updates.generations().end() &&
+        now->second > then->second && !world_.job.IsPrimary(core_.options().self, bucket)) {
+      ack.outcome = parameter_server::PushOutcome::kNotReady;
+    }
+  }
+  return acks;
 }
 
 void WorkerRequests::OnPushed(StreamId stream,
                               const std::shared_ptr<PushFrame>& frame,
                               const WorkerId& writer,
                               const std::vector<parameter_server::ShardAck>& acks) {
-  world_.updates.Acknowledged(writer, *frame, acks);
   if (std::ranges::any_of(acks, [this](const parameter_server::ShardAck& ack) {
         return ack.outcome == parameter_server::PushOutcome::kApplied &&
                world_.job.IsPrimary(core_.options().self,

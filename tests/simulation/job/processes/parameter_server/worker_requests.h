@@ -47,8 +47,12 @@ class WorkerRequests {
     std::deque<Message> waiting;     // behind it
   };
 
+  using Generations = std::map<BucketId, std::uint64_t>;
+
   void OnRequest(StreamId stream, Client& client, const Message& message);
   void OnPush(StreamId stream, Client& client, const std::shared_ptr<PushFrame>& frame);
+  [[nodiscard]] std::vector<parameter_server::ShardAck> ThatCount(
+      std::vector<parameter_server::ShardAck> acks, const Generations& before) const;
   void OnPushed(StreamId stream,
                 const std::shared_ptr<PushFrame>& frame,
                 const WorkerId& writer,
