@@ -28,6 +28,7 @@ class StorageLoopTest : public ::testing::Test, private Driver {
     Configuration created = Record(false);
     created.created = true;
     core_.SetConfigurations(std::vector<Configuration>{created}, {});
+    core_.ApplyCommitted();  // the flush that a new primary wants is not one of the tests'
   }
 
   ~StorageLoopTest() override { loop_.Stop(); }
