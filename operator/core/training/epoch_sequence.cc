@@ -113,6 +113,7 @@ void EpochSequence::Adopt(const DataServerProgress& progress, TimePoint now) {
                lost == 0 ? which + " ended while no controller was there, and has no accuracy"
                          : "results of " + which + " are lost: a controller that could not store " +
                                "them has opened epoch " + std::to_string(epoch));
+  checkpoints_.GiveUp("the data servers have opened a later epoch");
   closing_.Abandon();
   meter_.OnUnattended();
   state_.epoch = epoch - 1;

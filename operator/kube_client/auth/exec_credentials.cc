@@ -16,6 +16,9 @@ namespace {
 constexpr std::chrono::seconds kRepeatFailureFor{1};
 constexpr std::size_t kMaxQuotedErrors = 2000;
 
+/// In the year 2255: a time in nanoseconds ends in 2262.
+constexpr std::time_t kLatestSeconds = 9'000'000'000;
+
 /// An RFC 3339 time: "2026-03-01T12:00:00Z", also with a fraction or an offset.
 std::optional<std::chrono::system_clock::time_point> ParseRfc3339(const std::string& text) {
   std::tm fields{};
@@ -23,7 +26,9 @@ std::optional<std::chrono::system_clock::time_point> ParseRfc3339(const std::str
   if (rest == nullptr) {
     return std::nullopt;
   }
-  const auto time = std::chrono::system_clock::from_time_t(timegm(&fields));
+  // A plugin may name the year 9999 for a token that never ends.
+  const std::time_t seconds = std::clamp<std::time_t>(timegm(&fields), 0, kLatestSeconds);
+  const auto time = std::chrono::system_clock::from_time_t(seconds);
   if (*rest == '.') {
     ++rest;
     while (*rest >= '0' && *rest <= '9') {

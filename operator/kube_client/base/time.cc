@@ -9,6 +9,10 @@ namespace {
 
 using std::chrono::floor;
 
+// Between these a time in nanoseconds overflows nowhere.
+constexpr int kFirstYear = 1700;
+constexpr int kLastYear = 2250;
+
 // "2026-01-31T12:00:00", in UTC.
 std::string Format(std::chrono::sys_seconds time) {
   const auto day = floor<std::chrono::days>(time);
@@ -68,7 +72,8 @@ absl::StatusOr<WallTime> ParseTime(std::string_view text) {
   const std::chrono::year_month_day date{std::chrono::year(year),
                                          std::chrono::month(static_cast<unsigned>(month)),
                                          std::chrono::day(static_cast<unsigned>(day))};
-  if (!whole || !rest.empty() || !date.ok() || hour > 23 || minute > 59 || second > 60) {
+  if (!whole || !rest.empty() || !date.ok() || year < kFirstYear || year > kLastYear || hour > 23 ||
+      minute > 59 || second > 60) {
     return absl::InvalidArgumentError("'" + std::string(text) +
                                       "' is no time like 2026-01-31T12:00:00Z");
   }

@@ -2,6 +2,7 @@
 
 #include <curl/curl.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <memory>
@@ -14,6 +15,7 @@ namespace {
 constexpr long kMaxRedirects = 5;
 constexpr long kPartialContent = 206;
 constexpr long kRangeNotSatisfiable = 416;
+constexpr curl_off_t kLongestRetryAfter = 24 * 3600;  // seconds
 
 // A transfer in progress: the target of libcurl's callbacks.
 struct Call {
@@ -193,7 +195,7 @@ TransferResult Transfer(const TransferRequest& request, TransferSink& sink) {
   result.out_of_range = code == CURLE_HTTP_RETURNED_ERROR &&
                         InfoOf<long>(call.curl, CURLINFO_RESPONSE_CODE) == kRangeNotSatisfiable;
   if (const auto wait = InfoOf<curl_off_t>(call.curl, CURLINFO_RETRY_AFTER); wait > 0) {
-    result.retry_after = std::chrono::seconds(wait);
+    result.retry_after = std::chrono::seconds(std::min(wait, kLongestRetryAfter));
   }
   return result;
 }

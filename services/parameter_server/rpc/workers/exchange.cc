@@ -250,8 +250,12 @@ absl::Status Exchange::HandleFetch(const v1::Fetch& fetch,
                 .configuration_version = value.configuration_version}};
     }
   }
-  metrics_.fetch_bytes.Increment(static_cast<double>(bytes));
   EncodeValues(values, reply, payload);
+  std::uint64_t sent = 0;
+  for (const rpc::LentBytes& part : payload) {
+    sent += part.bytes.size();
+  }
+  metrics_.fetch_bytes.Increment(static_cast<double>(sent));
   return absl::OkStatus();
 }
 

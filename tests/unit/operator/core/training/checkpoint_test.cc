@@ -11,7 +11,9 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::Contains;
 using testing::ElementsAre;
+using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -298,6 +300,21 @@ TEST_F(CheckpointTest, ARequestBetweenEpochsWaitsForTheNext) {
   EXPECT_THAT(Sent<PausePushes>(job_.Handle(CheckpointRequested{})), IsEmpty());
   EXPECT_THAT(Sent<PausePushes>(job_.TrainAndEvaluate(50)), SizeIs(2));
   EXPECT_EQ(job_.state().epoch, 2u);
+}
+
+// Its workers push again as the later epoch opens, so that nothing may be stored by their cuts.
+TEST_F(CheckpointTest, OneThatALaterEpochOvertakesIsGivenUpAndBegunAnewIfRequested) {
+  job_.Handle(CheckpointRequested{});
+  Hold(kWorker0, 17);
+  const auto adopted =
+      job_.Tell(kData0, Heartbeat{.progress = DataServerProgress{.epoch = 2, .decided_epoch = 2}});
+  ASSERT_EQ(job_.state().epoch, 2u);
+  EXPECT_THAT(Pick<Note>(adopted),
+              Contains(Field(&Note::text, HasSubstr("checkpoint 1 is given up"))));
+  EXPECT_THAT(Sent<PausePushes>(adopted), SizeIs(2));
+  EXPECT_EQ(job_.state().last_snapshot, 2u);
+  const auto late = job_.Tell(kWorker1, PushesPaused{.checkpoint = 1, .sequence = 23});
+  EXPECT_THAT(Sent<TakeSnapshot>(late), IsEmpty());
 }
 
 // All disks have lost a bucket's live state.

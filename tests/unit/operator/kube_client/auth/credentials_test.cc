@@ -179,6 +179,16 @@ TEST(ExecCredentialsTest, ThePluginRunsOnceUntilItsCredentialExpires) {
   EXPECT_EQ(plugin.Runs(), 2);
 }
 
+TEST(ExecCredentialsTest, ACredentialThatNeverExpiresIsAskedForOnce) {
+  const FakeClock clock;
+  const Plugin plugin(
+      Plugin::Print(R"("token": "t", "expirationTimestamp": "9999-12-31T23:59:59Z")"));
+  Credentials credentials(plugin.config, clock);
+  EXPECT_EQ(TokenOf(credentials.Get({})), "t");
+  EXPECT_EQ(TokenOf(credentials.Get({})), "t");
+  EXPECT_EQ(plugin.Runs(), 1);
+}
+
 TEST(ExecCredentialsTest, AfterA401ThePluginRunsAgainButOnlyForWhatWasRefused) {
   FakeClock clock;
   const Plugin plugin(

@@ -181,7 +181,7 @@ TEST_F(FetchTest, AFileThatIsNotThereIsNotTriedAgain) {
 
 TEST_F(FetchTest, AServerThatIsNotWellIsAskedAgainWhenItSaysSo) {
   server_.Once("GET /images", Reply::Json(503, "", {{"Retry-After", "120"}}));
-  server_.Once("GET /images", Reply::Json(429, "", {{"Retry-After", "100000"}}));
+  server_.Once("GET /images", Reply::Json(429, "", {{"Retry-After", "9223372036854775"}}));
   server_.Once("GET /images", Reply::Json(500, ""));
   server_.Once("GET /images", Reply::Json(200, kContent));
   ASSERT_TRUE(Fetch().ok());

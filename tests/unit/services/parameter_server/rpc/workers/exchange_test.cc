@@ -275,6 +275,8 @@ TEST_F(BlockedExchangeTest, WhatAFetchWouldNotSeeIsNotReady) {
   EXPECT_EQ(fetched->header.fetch().values(0).outcome(), v1::ShardValue::NOT_READY);
   EXPECT_EQ(fetched->header.fetch().values(1).outcome(), v1::ShardValue::FOUND);
   EXPECT_EQ(fetched->values.size(), 6u);
+  EXPECT_THAT(registry_.Text(),
+              testing::HasSubstr("\nadamant_parameter_server_fetch_bytes_total 24\n"));
 }
 
 TEST_F(BlockedExchangeTest, APushThatLosesItsPrimaryIsAnswered) {
