@@ -36,6 +36,16 @@ void RecordChecker::Stored(const std::string& key,
   ++stored_;
 }
 
+void RecordChecker::StoredLate(const std::string& key,
+                               std::uint64_t version,
+                               const std::string& value) {
+  const std::map<std::uint64_t, std::string>& lost = books_[key].lost;
+  const auto found = lost.find(version);
+  if (found == lost.end() || found->second != value) {
+    Stored(key, version, value);
+  }
+}
+
 void RecordChecker::Read(const std::string& key, const ps::Record& record) {
   Book& book = books_[key];
   if (record.version < book.told) {
@@ -68,7 +78,11 @@ void RecordChecker::Restored(BucketId bucket, const ps::RecordMap& records, bool
   if (!damaged && (record.version < last || !same)) {
     return Report("I12: a total loss takes a record", key, last);
   }
-  book.values.erase(book.values.lower_bound(record.version), book.values.end());
+  const auto first_lost = book.values.lower_bound(record.version);
+  for (auto each = first_lost; each != book.values.end(); ++each) {
+    book.lost.insert_or_assign(each->first, each->second);
+  }
+  book.values.erase(first_lost, book.values.end());
   if (record.version > 0) {
     book.values.emplace(record.version, record.value);
   }

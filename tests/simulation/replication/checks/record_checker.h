@@ -31,6 +31,9 @@ class RecordChecker {
   /// A writer is told that its put is stored.
   void Stored(const std::string& key, std::uint64_t version, const std::string& value);
 
+  /// The same, by who stood still as the bucket came back from another's disk, and has not heard.
+  void StoredLate(const std::string& key, std::uint64_t version, const std::string& value);
+
   /// A reader is told the record.
   void Read(const std::string& key, const ps::Record& record);
 
@@ -50,6 +53,7 @@ class RecordChecker {
  private:
   struct Book {
     std::map<std::uint64_t, std::string> values;  // committed, by version
+    std::map<std::uint64_t, std::string> lost;    // likewise, and taken by losses of all copies
     std::uint64_t told = 0;                       // the last version that anybody knows of
   };
 

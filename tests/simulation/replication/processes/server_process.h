@@ -83,6 +83,7 @@ class ServerProcess final : public ControlledProcess, private ps::Driver {
   void OnPush(Place writer, const Push& push);
   void OnFetch(const Fetch& fetch);
   void OnRecord(const RecordRequest& request);
+  void Stored(const RecordRequest& put);
 
   /// As it is, whatever faults on purpose make of others.
   void Receive(const ps::ServerId& from, const ps::PeerMessage& message);

@@ -157,12 +157,22 @@ void ServerProcess::OnRecord(const RecordRequest& request) {
       [this, request](const ps::RecordAnswer& answer) {
         const BucketId bucket = BucketOfRecord(request.key, world_.setup.buckets);
         if (answer.access == ps::Access::kReady && answer.stored && Keeps(bucket)) {
-          world_.checker.records().Stored(request.key, request.expected + 1, request.value);
+          Stored(request);
         }
         cluster_.AnswerClerk(*this, request.from, {.id = request.id, .answer = answer});
       });
   ADAMANT_CHECK(taken.ok(), "the record is a small one");
   Settle();
+}
+
+void ServerProcess::Stored(const RecordRequest& put) {
+  const BucketId id = BucketOfRecord(put.key, world_.setup.buckets);
+  RecordChecker& records = world_.checker.records();
+  if (world_.checker.IsCurrent(id, bucket(id)->content().generation)) {
+    records.Stored(put.key, put.expected + 1, put.value);
+  } else {
+    records.StoredLate(put.key, put.expected + 1, put.value);
+  }
 }
 
 }  // namespace adamant::replication_simulation
