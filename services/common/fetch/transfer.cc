@@ -15,7 +15,7 @@ namespace {
 constexpr long kMaxRedirects = 5;
 constexpr long kPartialContent = 206;
 constexpr long kRangeNotSatisfiable = 416;
-constexpr curl_off_t kLongestRetryAfter = 24 * 3600;  // seconds
+constexpr curl_off_t kLongestRetryAfter = 86'400;  // seconds
 
 // A transfer in progress: the target of libcurl's callbacks.
 struct Call {
