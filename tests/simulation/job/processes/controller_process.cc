@@ -1,5 +1,6 @@
 #include "tests/simulation/job/processes/controller_process.h"
 
+#include <map>
 #include <string>
 #include <utility>
 
@@ -120,9 +121,13 @@ void ControllerProcess::TellWentBack() {
     world_.work.MadeAnew(state.checkpoint.snapshot);
   }
   bool news = false;
+  const std::map<BucketId, std::uint64_t>& served = world_.updates.generations();
   for (BucketId bucket = 0; bucket < state.buckets.size(); ++bucket) {
     const controller::Configuration& record = state.buckets[bucket];
-    if (record.restored_snapshot == state.checkpoint.snapshot &&
+    // One that came back from this snapshot before the job went back has yet to do so again.
+    const auto before = served.find(bucket);
+    const bool is_before = before != served.end() && before->second >= record.generation;
+    if (record.restored_snapshot == state.checkpoint.snapshot && !is_before &&
         world_.updates.WentBack(bucket, record.generation, record.restored_snapshot)) {
       news = true;
     }

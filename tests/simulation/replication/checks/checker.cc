@@ -125,9 +125,16 @@ void Checker::CheckRestore(BucketId bucket, const controller::Configuration& rec
 }
 
 bool Checker::IsLost(BucketId bucket) const {
-  return std::ranges::none_of(
-      buckets_[bucket].record.replicas,
-      [&](const controller::ServerId& each) { return view_.lives(ToServerId(each)); });
+  const auto holds = [&](const controller::ServerId& each) {
+    const ps::ServerId server = ToServerId(each);
+    if (!view_.lives(server)) {
+      return false;
+    }
+    const ps::Bucket* const at = view_.bucket(bucket, server);
+    const bool is_damaged = at != nullptr && at->lost.has_value();  // found as it was read
+    return !is_damaged || !view_.disk(server.slot).has_lied();
+  };
+  return std::ranges::none_of(buckets_[bucket].record.replicas, holds);
 }
 
 void Checker::CheckJoined(BucketId bucket, const ps::ServerId& server) {
