@@ -235,6 +235,11 @@ class MutateTest(unittest.TestCase):
         self.write("core/log.cc", SOURCE + "// more\n")
         self.assertIn("0 known already", self.run_tool()[1])
 
+    def test_one_that_is_shown_to_other_tests_is_run_again(self):
+        self.run_tool()
+        self.write("tests/mutations/log.toml", LIST.replace('simulation = ["core_simulation"]', "simulation = []", 1))
+        self.assertIn("0 known already", self.run_tool()[1])
+
     def test_only_survivors_are_run_again_when_tests_change_or_seeds_are_more(self):
         self.run_tool()
         self.assertIn("2 known already, 1 to be tried", self.run_tool("--seeds", "101")[1])

@@ -36,8 +36,9 @@ class Mutation:
         return QUIET + text.replace(self.find, self.replace, 1)
 
     def key(self, text: str) -> str:
-        """Changes with the file and with the edit: a result is one of this key."""
-        return hashlib.sha256("\0".join([text, self.find, self.replace]).encode()).hexdigest()[:16]
+        """Changes with the file, the edit and the tests that it is shown to: a result is one of this key."""
+        parts = [text, self.find, self.replace, *self.unit, *self.simulation]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
 def load(root: pathlib.Path) -> tuple[list[Mutation], list[str]]:

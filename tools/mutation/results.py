@@ -15,7 +15,7 @@ NOTICED = ("unit", "simulation")
 @dataclasses.dataclass
 class Result:
     mutation: str
-    key: str  # of the file and the edit
+    key: str  # of the file, the edit and the tests
     sources: str  # of all that was built
     seeds: int  # that were to be run
     outcome: Outcome
