@@ -57,7 +57,7 @@ class ActionQueue {
   /// Not OK: another controller has written to the state, and nothing that this one thinks counts
   /// any more, nor is performed.
   [[nodiscard]] const absl::Status& taken_over() const { return taken_over_; }
-  void OnPromoted(const absl::Status& status) { taken_over_ = status; }
+  void OnTakenOver(const absl::Status& status) { taken_over_ = status; }
 
  private:
   void PerformAll();

@@ -385,7 +385,7 @@ std::string JobReconciler::Now() const { return FormatTime(context_.clock.WallNo
 absl::Status JobReconciler::WriteStatus(const v1::TrainingJobStatus& status) {
   const absl::Status written = status_.Write(status, [this] { return CheckLeads(); });
   if (absl::IsAborted(written)) {
-    actions_.OnPromoted(written);
+    actions_.OnTakenOver(written);
   }
   return written;
 }

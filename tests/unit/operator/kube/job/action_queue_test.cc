@@ -172,7 +172,7 @@ TEST_F(ActionQueueTest, AfterAnotherControllerHasWrittenNothingIsPerformed) {
 }
 
 TEST_F(ActionQueueTest, WhoHearsThatAnotherLeadsPerformsNothing) {
-  queue_.OnPromoted(absl::AbortedError("another leads"));
+  queue_.OnTakenOver(absl::AbortedError("another leads"));
   queue_.Perform({Export{1}});
   EXPECT_THAT(performed_, IsEmpty());
   EXPECT_EQ(queue_.StoreHeld(), absl::AbortedError("another leads"));
