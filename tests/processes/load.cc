@@ -43,9 +43,9 @@ class LoadService final : public service::Service {
     if (message.has_membership()) {
       loop_->OnMembership(message.membership());
     } else if (message.has_pause_pushes()) {
-      Hold(message.pause_pushes().checkpoint());
+      Pause(message.pause_pushes().checkpoint());
     } else if (message.has_resume_pushes()) {
-      loop_->OnRelease();
+      loop_->OnResume();
     }
   }
 
@@ -54,12 +54,12 @@ class LoadService final : public service::Service {
   void Stop() override {}
 
  private:
-  void Hold(std::uint64_t checkpoint) {
+  void Pause(std::uint64_t checkpoint) {
     loop_->OnPause([this, checkpoint](std::uint64_t begun) {
       v1::MemberMessage message;
-      v1::PushesPaused& held = *message.mutable_pushes_paused();
-      held.set_checkpoint(checkpoint);
-      held.set_sequence(begun);
+      v1::PushesPaused& paused = *message.mutable_pushes_paused();
+      paused.set_checkpoint(checkpoint);
+      paused.set_sequence(begun);
       context_.controller.Send(message);
     });
   }

@@ -56,17 +56,17 @@ void LoadLoop::OnMembership(const v1::Membership& membership) {
   inbox_.Post([this, membership] { OnMap(membership); });
 }
 
-void LoadLoop::OnPause(std::function<void(std::uint64_t begun)> held) {
-  inbox_.Post([this, held = std::move(held)] {
-    holding_ = true;
-    held_ = held;
+void LoadLoop::OnPause(std::function<void(std::uint64_t begun)> paused) {
+  inbox_.Post([this, paused = std::move(paused)] {
+    pausing_ = true;
+    paused_ = paused;
   });
 }
 
-void LoadLoop::OnRelease() {
+void LoadLoop::OnResume() {
   inbox_.Post([this] {
-    holding_ = false;
-    held_ = nullptr;
+    pausing_ = false;
+    paused_ = nullptr;
     next_update_ = std::chrono::steady_clock::now();
   });
 }
@@ -79,7 +79,7 @@ void LoadLoop::Run() {
     const TimePoint now = std::chrono::steady_clock::now();
     Turn(now);
     TimePoint next = next_look_;
-    if (stage_ == Stage::kPushing && settings_.rate != 0 && !free_.empty() && !holding_) {
+    if (stage_ == Stage::kPushing && settings_.rate != 0 && !free_.empty() && !pausing_) {
       next = std::min(next, next_update_);
     }
     if (stage_ == Stage::kPushing && settings_.reads != 0) {
@@ -93,14 +93,14 @@ void LoadLoop::Run() {
 }
 
 void LoadLoop::Turn(TimePoint now) {
-  if (stage_ == Stage::kPushing && !holding_) {
+  if (stage_ == Stage::kPushing && !pausing_) {
     BeginUpdates(now);
   } else if (stage_ == Stage::kDraining) {
     CatchUp(now);
   }
   SendUpdates(now);
-  if (held_ != nullptr && free_.size() == flights_.size()) {
-    std::exchange(held_, nullptr)(begun_);
+  if (paused_ != nullptr && free_.size() == flights_.size()) {
+    std::exchange(paused_, nullptr)(begun_);
   }
   if (stage_ == Stage::kPushing && settings_.reads != 0 && now >= next_read_) {
     next_read_ = now + std::chrono::nanoseconds(seconds(1)) / settings_.reads;

@@ -56,10 +56,10 @@ class LoadLoop {
 
   void OnMembership(const v1::Membership& membership);
 
-  /// Begins no update from now on, until OnRelease; calls `held` once none is in flight, with the
-  /// updates begun so far. `held` runs on the loop's thread; a later call replaces it.
-  void OnPause(std::function<void(std::uint64_t begun)> held);
-  void OnRelease();
+  /// Begins no update from now on, until OnResume; calls `paused` once none is in flight, with the
+  /// updates begun so far. `paused` runs on the loop's thread; a later call replaces it.
+  void OnPause(std::function<void(std::uint64_t begun)> paused);
+  void OnResume();
 
  private:
   /// The update of a shard on its way.
@@ -128,8 +128,8 @@ class LoadLoop {
   std::vector<std::string> violations_;
   std::set<ShardId> unchecked_;
   Stage stage_ = Stage::kPushing;
-  bool holding_ = false;
-  std::function<void(std::uint64_t)> held_;  // to be called
+  bool pausing_ = false;
+  std::function<void(std::uint64_t)> paused_;  // to be called
   TimePoint stage_began_;
   TimePoint next_update_;
   TimePoint next_read_;

@@ -57,7 +57,7 @@ struct JobReport {
   BucketSummary bucket_summary{};
   std::optional<FailoverReport> last_failover{};
   std::uint64_t checkpoint = 0;        ///< newest one; 0: none
-  double checkpoint_held_seconds = 0;  ///< time for which it held pushes
+  double checkpoint_held_seconds = 0;  ///< time for which pushes were paused for it
   std::uint64_t attempt = 1;           ///< one more for each time that the job went back
   double rate_factor = 1;              ///< on all learning rates, in this attempt
   std::string divergence{};            ///< what was noticed last; empty: nothing

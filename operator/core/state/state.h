@@ -213,7 +213,7 @@ struct Checkpoint {
   DataEpoch epoch = 0;                      ///< open then, or just ended
   std::vector<CheckpointBucket> buckets{};  ///< by bucket
   std::vector<PushCut> cuts{};              ///< empty at the end of an epoch: all was pushed
-  std::chrono::milliseconds held{0};        ///< time for which pushes were held
+  std::chrono::milliseconds held{0};        ///< time for which pushes were paused
 
   bool operator==(const Checkpoint&) const = default;
 };

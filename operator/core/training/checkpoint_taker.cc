@@ -24,7 +24,7 @@ void CheckpointTaker::Request(TimePoint now) {
 void CheckpointTaker::Close() {
   if (attempt_) {
     snapshots_.Drop();
-    Release();
+    Resume();
   }
   next_.reset();
 }
@@ -45,7 +45,7 @@ void CheckpointTaker::Begin(TimePoint now) {
   attempt_ = Attempt{.snapshot = ++state_.last_snapshot,
                      .requested = std::exchange(requested_, false),
                      .since = now,
-                     .deadline = now + kHoldTime,
+                     .deadline = now + kPauseTime,
                      .waiting = {},
                      .cuts = {},
                      .generations = configurations_.Generations()};
@@ -120,18 +120,18 @@ void CheckpointTaker::OnStored(TimePoint now) {
   if (!attempt_) {
     return;
   }
-  const auto held = std::chrono::duration_cast<std::chrono::milliseconds>(now - attempt_->since);
-  state_.checkpoint.held = held;
+  const auto paused = std::chrono::duration_cast<std::chrono::milliseconds>(now - attempt_->since);
+  state_.checkpoint.held = paused;
   outbox_.Tell(Note::Kind::kCheckpoint,
                state_.epoch,
                "checkpoint " + std::to_string(attempt_->snapshot) + ", pushes held for " +
-                   std::to_string(held.count()) + " ms");
+                   std::to_string(paused.count()) + " ms");
   snapshots_.Drop();
   Rest(now);
-  Release();
+  Resume();
 }
 
-// Workers that only ever hold would not train.
+// Workers that only ever pause would not train.
 void CheckpointTaker::Rest(TimePoint now) {
   if (!requested_) {
     next_ = std::max(*next_, now + (now - attempt_->since));
@@ -150,10 +150,10 @@ void CheckpointTaker::GiveUp(const std::string& why) {
     next_ = attempt_->since + kRetry;
   }
   snapshots_.Drop();
-  Release();
+  Resume();
 }
 
-void CheckpointTaker::Release() {
+void CheckpointTaker::Resume() {
   processes_.SendToAll(Role::kWorker, ResumePushes{attempt_->snapshot});
   attempt_.reset();
 }

@@ -15,7 +15,7 @@
 namespace adamant::controller {
 
 /// Takes checkpoints within an epoch, each of which holds exactly the pushes up to one sequence of
-/// each worker: workers hold their pushes until the servers have stored a snapshot, and go on
+/// each worker: workers pause their pushes until the servers have stored a snapshot, and go on
 /// computing. An attempt that a worker disturbs, or that takes too long, is given up. After each
 /// they train for at least as long as it took, however short the interval is.
 ///
@@ -25,9 +25,9 @@ class CheckpointTaker {
  public:
   using TimePoint = Clock::TimePoint;
 
-  /// Time for the workers to come to rest, and for the servers to store. Workers hold their pushes
+  /// Time for the workers to come to rest, and for the servers to store. Workers pause their pushes
   /// a third longer (PushPause::kTimeout), whatever their clocks.
-  static constexpr std::chrono::milliseconds kHoldTime{10'000};
+  static constexpr std::chrono::milliseconds kPauseTime{10'000};
   static constexpr std::chrono::milliseconds kStoreTime{20'000};
 
   /// Between tries of one that was requested.
@@ -48,7 +48,7 @@ class CheckpointTaker {
         snapshots_(snapshots) {}
 
   /// The epoch is open: the next checkpoint is due in checkpoint_interval. Workers that an earlier
-  /// controller has left holding go on.
+  /// controller has left paused go on.
   void Open(TimePoint now);
 
   /// The epoch closes: there is none until the next opens.
@@ -67,7 +67,7 @@ class CheckpointTaker {
   void OnPushesPaused(std::uint32_t worker, const PushesPaused& message, TimePoint now);
 
   /// Records have changed. An attempt ends when a bucket has lost all members meanwhile: workers
-  /// that hold send again what was rolled back.
+  /// that pause send again what was rolled back.
   void OnRecordsChanged();
 
   /// The snapshot is stored, or cannot be.
@@ -84,13 +84,13 @@ class CheckpointTaker {
     TimePoint since{};
     TimePoint deadline{};
     std::map<std::uint32_t, std::uint64_t> waiting;  // worker → incarnation
-    std::vector<PushCut> cuts;                       // of those who hold
+    std::vector<PushCut> cuts;                       // of those who pause
     std::vector<std::uint64_t> generations;          // of the buckets, at its beginning
   };
 
   void Begin(TimePoint now);
   void Rest(TimePoint now);
-  void Release();
+  void Resume();
   [[nodiscard]] std::uint64_t IncarnationOf(std::uint32_t worker) const;
 
   const JobSettings& settings_;

@@ -85,8 +85,8 @@ void TrainingRun::OnMessage(SlotId from, const MemberMessage& message, TimePoint
     case Role::kWorker:
       if (const auto* flushed = std::get_if<WorkerFlushed>(&message)) {
         sequence_.OnWorkerFlushed(from.slot, *flushed);
-      } else if (const auto* held = std::get_if<PushesPaused>(&message)) {
-        sequence_.OnPushesPaused(from.slot, *held, now);
+      } else if (const auto* paused = std::get_if<PushesPaused>(&message)) {
+        sequence_.OnPushesPaused(from.slot, *paused, now);
       }
       return;
   }

@@ -130,12 +130,12 @@ void Fill(const protocol::Evaluate& evaluate, v1::ControllerMessage& message) {
   message.mutable_evaluate()->set_snapshot(evaluate.snapshot);
 }
 
-void Fill(const protocol::PausePushes& hold, v1::ControllerMessage& message) {
-  message.mutable_pause_pushes()->set_checkpoint(hold.checkpoint);
+void Fill(const protocol::PausePushes& pause, v1::ControllerMessage& message) {
+  message.mutable_pause_pushes()->set_checkpoint(pause.checkpoint);
 }
 
-void Fill(const protocol::ResumePushes& release, v1::ControllerMessage& message) {
-  message.mutable_resume_pushes()->set_checkpoint(release.checkpoint);
+void Fill(const protocol::ResumePushes& resume, v1::ControllerMessage& message) {
+  message.mutable_resume_pushes()->set_checkpoint(resume.checkpoint);
 }
 
 void Fill(const protocol::Stop& stop, v1::ControllerMessage& message) {

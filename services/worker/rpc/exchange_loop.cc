@@ -62,8 +62,8 @@ void ExchangeLoop::OnPause(std::uint64_t checkpoint) {
   inbox_.Post([this, checkpoint] { worker_.synchroniser().Pause(checkpoint, clock_.Now()); });
 }
 
-void ExchangeLoop::OnRelease(std::uint64_t checkpoint) {
-  inbox_.Post([this, checkpoint] { worker_.synchroniser().ReleaseHold(checkpoint); });
+void ExchangeLoop::OnResume(std::uint64_t checkpoint) {
+  inbox_.Post([this, checkpoint] { worker_.synchroniser().Resume(checkpoint); });
 }
 
 void ExchangeLoop::Stop(std::chrono::milliseconds timeout) {
@@ -140,10 +140,10 @@ void ExchangeLoop::AnswerController() {
     message.mutable_worker_flushed()->set_epoch(*epoch);
     controller_.Send(message);
   }
-  if (const auto held = worker_.synchroniser().TakePaused(); held.has_value()) {
+  if (const auto paused = worker_.synchroniser().TakePaused(); paused.has_value()) {
     v1::MemberMessage message;
-    message.mutable_pushes_paused()->set_checkpoint(held->checkpoint);
-    message.mutable_pushes_paused()->set_sequence(held->sequence);
+    message.mutable_pushes_paused()->set_checkpoint(paused->checkpoint);
+    message.mutable_pushes_paused()->set_sequence(paused->sequence);
     controller_.Send(message);
   }
 }

@@ -52,7 +52,7 @@ class ExchangeLoop {
   void OnMembership(const protocol::Membership& view);
   void OnFlush(DataEpoch epoch);
   void OnPause(std::uint64_t checkpoint);
-  void OnRelease(std::uint64_t checkpoint);
+  void OnResume(std::uint64_t checkpoint);
 
   /// Notes whether the control stream is up, which the data servers are told.
   void SetControllerHeard(bool heard) { controller_heard_.store(heard); }

@@ -51,7 +51,7 @@ void ProgressReport::Fill(v1::Heartbeat& heartbeat) {
     progress.set_grown_layer(learner_.layout().parameters()[statistics_.grown_tensor].layer);
   }
   progress.set_retained_bytes(statistics_.retained_bytes);
-  progress.set_held_seconds(std::chrono::duration<double>(statistics_.held).count());
+  progress.set_held_seconds(std::chrono::duration<double>(statistics_.paused).count());
   for (const std::uint64_t count : statistics_.staleness.counts()) {
     progress.add_staleness_counts(count);
   }

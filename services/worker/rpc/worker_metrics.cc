@@ -100,7 +100,7 @@ void WorkerMetrics::Update(const Learner& learner,
   refused_.Set(static_cast<double>(exchange.pushes_refused));
   lost_.Set(static_cast<double>(exchange.updates_lost));
   resent_.Set(static_cast<double>(exchange.updates_resent));
-  held_.Set(std::chrono::duration<double>(exchange.held).count());
+  held_.Set(std::chrono::duration<double>(exchange.paused).count());
   retained_.Set(static_cast<double>(exchange.retained_bytes));
   fetches_.Set(static_cast<double>(exchange.fetches));
   staleness_batches_.Set(exchange.gap_batches);

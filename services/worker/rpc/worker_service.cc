@@ -99,7 +99,7 @@ void WorkerService::OnMessage(const v1::ControllerMessage& message) {
   } else if (message.has_pause_pushes()) {
     loop_->OnPause(message.pause_pushes().checkpoint());
   } else if (message.has_resume_pushes()) {
-    loop_->OnRelease(message.resume_pushes().checkpoint());
+    loop_->OnResume(message.resume_pushes().checkpoint());
   }
 }
 

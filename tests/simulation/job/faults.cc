@@ -189,7 +189,7 @@ void Faults::PauseOne() {
 }
 
 // Half of them are longer than a lease and than the controller's timeout; some of its own are
-// longer than workers hold their pushes.
+// longer than workers pause their pushes.
 Clock::Duration Faults::PauseTime(const LifePtr& life) {
   if (world_.scheduler.Chance(0.5)) {
     return world_.scheduler.Random(milliseconds(50), seconds(4));

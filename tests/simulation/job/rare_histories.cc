@@ -65,7 +65,7 @@ void RareHistories::Passed(std::string_view step, const LifePtr& life) {
   } else if (step == "push/flushed" && std::exchange(flushing_, false)) {
     RollBack(life);
   } else if (step == "checkpoint/pause" && begins(stretch_after_)) {
-    StretchHold();
+    StretchPause();
   } else if (step == "checkpoint/take" && std::exchange(stretching_, false)) {
     StretchStore();
   }
@@ -89,10 +89,10 @@ void RareHistories::RollBack(const LifePtr& flushed) {
 
 // An attempt at a checkpoint that takes all of its time, by the controller's clock: a worker's
 // answer comes late, and so does what one of the servers is told.
-void RareHistories::StretchHold() {
+void RareHistories::StretchPause() {
   using Taker = controller::CheckpointTaker;
   const LocalClock clock(world_.scheduler, world_.setup.controller_drift);
-  faults_.Rest(clock.ToWorld(Clock::Duration(Taker::kHoldTime + Taker::kStoreTime)));
+  faults_.Rest(clock.ToWorld(Clock::Duration(Taker::kPauseTime + Taker::kStoreTime)));
   stretching_ = true;
   world_.scheduler.After(Clock::Duration(0), nullptr, [this, clock] {
     world_.scheduler.Record("fault", "stretches an attempt at a checkpoint");

@@ -24,7 +24,7 @@ class RareHistories {
 
  private:
   void RollBack(const LifePtr& flushed);
-  void StretchHold();
+  void StretchPause();
   void StretchStore();
   void Delay(controller::Role role, Clock::Duration by, Clock::Duration during);
 

@@ -57,10 +57,10 @@ TEST(SimulationTest, TheSameSeedGivesTheSameHistory) {
                          [](std::uint64_t seed) { return RunSeed(seed); });
 }
 
-// By clocks of which one is 10 % fast and the other 10 % slow, whoever holds outlasts an attempt.
-TEST(SimulationTest, WorkersHoldTheirPushesLongerThanAnAttemptAtACheckpointTakes) {
+// By clocks of which one is 10 % fast and the other 10 % slow, whoever pauses outlasts an attempt.
+TEST(SimulationTest, WorkersPauseTheirPushesLongerThanAnAttemptAtACheckpointTakes) {
   const std::chrono::duration<double> attempt =
-      controller::CheckpointTaker::kHoldTime + controller::CheckpointTaker::kStoreTime;
+      controller::CheckpointTaker::kPauseTime + controller::CheckpointTaker::kStoreTime;
   EXPECT_GT(worker::PushPause::kTimeout / 1.1, attempt / 0.9);
 }
 

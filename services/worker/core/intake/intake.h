@@ -122,7 +122,7 @@ class Intake {
   /// All threads have stopped: hands back what they left.
   void HandBackQueued();
 
-  /// `due`: whether pushes are held and not all are counted yet.
+  /// `due`: whether pushes are paused and not all are counted yet.
   void Settle(bool due) { work_.HandBack(settling_.Update(due)); }
 
   // --- The loop: what follows

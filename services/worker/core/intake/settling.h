@@ -9,7 +9,7 @@
 
 namespace adamant::worker {
 
-/// State in which pushes are held and not all are counted yet: whoever receives batches waits for
+/// State in which pushes are paused and not all are counted yet: whoever receives batches waits for
 /// no slot then, for the answers stand behind them. Keeps the batches that found none meanwhile.
 /// Threads: active on any, the others one at a time.
 class Settling {
@@ -22,8 +22,8 @@ class Settling {
   /// There was no slot for this batch.
   void OnNoSlot(const Lease& lease) { no_slot_.push_back(lease); }
 
-  /// `due`: whether pushes are held and not all are counted yet. Returns the batches to hand back:
-  /// all, once it is over; before, they would be dispatched again and again.
+  /// `due`: whether pushes are paused and not all are counted yet. Returns the batches to hand
+  /// back: all, once it is over; before, they would be dispatched again and again.
   std::vector<Lease> Update(bool due) {
     if (due) {
       if (!active_.exchange(true, std::memory_order_acq_rel)) {

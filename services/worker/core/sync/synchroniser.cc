@@ -69,13 +69,13 @@ absl::Status Synchroniser::OnPushReply(const PushReply& reply, Clock::TimePoint 
 
 void Synchroniser::Flush(DataEpoch epoch) {
   flush_.Begin(epoch);
-  pause_.ReleaseAny();
+  pause_.ResumeAny();
   ring_ = true;
 }
 
 void Synchroniser::Stop() {
   learner_.commands().Stop();
-  pause_.ReleaseAny();
+  pause_.ResumeAny();
   ring_ = true;
 }
 
@@ -312,7 +312,7 @@ SynchroniserStatistics Synchroniser::statistics() const {
   statistics.updates_lost = pushes_.lost_updates();
   statistics.updates_resent = pushes_.resent_updates();
   statistics.retained_bytes = store_.retained_bytes();
-  statistics.held = pause_.held();
+  statistics.paused = pause_.paused();
   statistics.gap_batches = asynchrony_.gap_batches();
   statistics.correction = asynchrony_.guidance().correction;
   statistics.gain = asynchrony_.gain();

@@ -42,7 +42,7 @@ struct SynchroniserStatistics {
   std::uint64_t updates_resent = 0;  ///< acknowledged, rolled back, and applied again
   std::uint64_t fetches = 0;
   std::uint64_t retained_bytes = 0;      ///< now
-  Clock::Duration held{};                ///< for which pushes were held for checkpoints
+  Clock::Duration paused{};              ///< for which pushes were paused for checkpoints
   StalenessHistogram staleness;          ///< in pushes
   StalenessHistogram batches_of_others;  ///< between a fetch and the push computed from it
   double gap_batches = 0;                ///< its moving mean now
@@ -53,7 +53,7 @@ struct SynchroniserStatistics {
   std::size_t grown_tensor = 0;
 };
 
-/// Pushes are held for a checkpoint: all up to `sequence` are acknowledged and counted.
+/// Pushes are paused for a checkpoint: all up to `sequence` are acknowledged and counted.
 struct PausedPushes {
   std::uint64_t checkpoint = 0;
   Sequence sequence = 0;
@@ -97,10 +97,10 @@ class Synchroniser {
   /// Everything of epochs up to this one is to be pushed or dropped; TakeFlushed says when it is.
   void Flush(DataEpoch epoch);
 
-  /// No push is to start until the release (PushPause); TakePaused says when all is at rest. A
+  /// No push is to start until Resume (PushPause); TakePaused says when all is at rest. A
   /// flush and a stop end it.
   void Pause(std::uint64_t checkpoint, Clock::TimePoint now) { pause_.Begin(checkpoint, now); }
-  void ReleaseHold(std::uint64_t checkpoint) { pause_.Release(checkpoint); }
+  void Resume(std::uint64_t checkpoint) { pause_.Resume(checkpoint); }
 
   /// The threads are to stop, and what they did is to be handed over; Stopped says when it is.
   void Stop();
@@ -126,7 +126,7 @@ class Synchroniser {
   /// The epoch of a Flush that is done, once.
   std::optional<std::uint64_t> TakeFlushed();
 
-  /// The answer to a Hold, once for each.
+  /// The answer to a Pause, once for each.
   std::optional<PausedPushes> TakePaused();
   [[nodiscard]] bool Stopped() const;
 

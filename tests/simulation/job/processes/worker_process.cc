@@ -53,10 +53,10 @@ void WorkerProcess::OnControl(const controller::ControllerMessage& message) {
       Tell(controller::WorkerFlushed{flush->epoch});
     }
     Post([this, epoch = flush->epoch] { worker_->Flush(epoch); });
-  } else if (const auto* hold = std::get_if<controller::PausePushes>(&message)) {
-    Post([this, n = hold->checkpoint] { worker_->synchroniser().Pause(n, clock_.Now()); });
-  } else if (const auto* release = std::get_if<controller::ResumePushes>(&message)) {
-    Post([this, n = release->checkpoint] { worker_->synchroniser().ReleaseHold(n); });
+  } else if (const auto* pause = std::get_if<controller::PausePushes>(&message)) {
+    Post([this, n = pause->checkpoint] { worker_->synchroniser().Pause(n, clock_.Now()); });
+  } else if (const auto* resume = std::get_if<controller::ResumePushes>(&message)) {
+    Post([this, n = resume->checkpoint] { worker_->synchroniser().Resume(n); });
   }
 }
 
@@ -146,8 +146,8 @@ absl::Status WorkerProcess::Advance() {
   if (const auto epoch = worker_->synchroniser().TakeFlushed(); epoch.has_value()) {
     Tell(controller::WorkerFlushed{*epoch});
   }
-  if (const auto held = worker_->synchroniser().TakePaused(); held.has_value()) {
-    Tell(controller::PushesPaused{.checkpoint = held->checkpoint, .sequence = held->sequence});
+  if (const auto paused = worker_->synchroniser().TakePaused(); paused.has_value()) {
+    Tell(controller::PushesPaused{.checkpoint = paused->checkpoint, .sequence = paused->sequence});
   }
   return absl::OkStatus();
 }

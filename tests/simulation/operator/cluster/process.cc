@@ -189,8 +189,8 @@ void Process::ObeyAsDataServer(const controller::ControllerMessage& message) {
 void Process::ObeyAsWorker(const controller::ControllerMessage& message) {
   if (const auto* flush = std::get_if<controller::FlushWorker>(&message)) {
     Answer(controller::WorkerFlushed{flush->epoch}, milliseconds(50));
-  } else if (const auto* hold = std::get_if<controller::PausePushes>(&message)) {
-    Answer(controller::PushesPaused{.checkpoint = hold->checkpoint});
+  } else if (const auto* pause = std::get_if<controller::PausePushes>(&message)) {
+    Answer(controller::PushesPaused{.checkpoint = pause->checkpoint});
   }
 }
 

@@ -36,7 +36,7 @@ void Clerk::Begin(bool put) {
   if (stopped_ && put) {
     return;
   }
-  if (held_ && put) {
+  if (paused_ && put) {
     return PlanWrite();
   }
   request_ = {.id = cluster_.NextRequest(),

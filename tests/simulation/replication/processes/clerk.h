@@ -26,7 +26,7 @@ class Clerk {
   void Stop() { stopped_ = true; }
 
   /// Writes nothing until it may again.
-  void Hold(bool hold) { held_ = hold; }
+  void Pause(bool paused) { paused_ = paused; }
   [[nodiscard]] bool IsAtRest() const { return request_.id == 0; }
 
   /// The job has gone back: nothing of what it asked for counts.
@@ -48,7 +48,7 @@ class Clerk {
   RecordRequest request_;      // under way; id 0: none
   std::uint64_t written_ = 0;  // makes values differ
   bool stopped_ = false;
-  bool held_ = false;
+  bool paused_ = false;
 };
 
 }  // namespace adamant::replication_simulation

@@ -348,7 +348,7 @@ void Cluster::RestartWriter(std::uint32_t writer) {
   }
   writers_[writer] =
       std::make_unique<Writer>(world_, *this, writer, ++writer_incarnations_[writer]);
-  writers_[writer]->Hold(held_);
+  writers_[writer]->Pause(paused_);
 }
 
 void Cluster::StopWriters() {

@@ -48,7 +48,7 @@ class Cluster {
 
   /// If it is another attempt of the job, all writers begin anew.
   void BeginAttempt(std::uint64_t attempt);
-  void Hold(bool hold);
+  void Pause(bool paused);
   [[nodiscard]] bool IsAtRest() const;
   void EndForeman();
 
@@ -157,7 +157,7 @@ class Cluster {
   std::unique_ptr<ControllerProcess> controller_;
   std::unique_ptr<Foreman> foreman_;  // where only checkpoints are stored
   std::uint64_t attempt_ = 1;
-  bool held_ = false;  // writers and clerks
+  bool paused_ = false;  // writers and clerks
   std::map<std::uint64_t, Connection> connections_;
   std::map<ps::ServerId, Clock::TimePoint> deaths_;
   std::map<std::pair<BucketId, ps::ServerId>, LateBegin> late_begins_;  // by learner

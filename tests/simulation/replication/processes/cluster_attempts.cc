@@ -26,7 +26,7 @@ void Cluster::EndForeman() {
   }
   const std::uint64_t generation = foreman_->generation();
   old_foremen_.push_back(std::move(foreman_));
-  Hold(false);
+  Pause(false);
   TellExitOfForeman(generation);
 }
 
@@ -53,13 +53,13 @@ void Cluster::BeginAttempt(std::uint64_t attempt) {
   }
 }
 
-void Cluster::Hold(bool hold) {
-  held_ = hold;
+void Cluster::Pause(bool paused) {
+  paused_ = paused;
   for (const auto& writer : writers_) {
-    writer->Hold(hold);
+    writer->Pause(paused);
   }
   for (const auto& clerk : clerks_) {
-    clerk->Hold(hold);
+    clerk->Pause(paused);
   }
 }
 

@@ -67,14 +67,14 @@ void Foreman::OnControllerMessage(std::uint64_t connection,
   if (const auto* welcome = std::get_if<controller::Welcome>(&message)) {
     incarnation_ = welcome->incarnation;
     cluster_.BeginAttempt(welcome->attempt);
-  } else if (const auto* hold = std::get_if<controller::PausePushes>(&message)) {
-    holding_ = hold->checkpoint;
-    cluster_.Hold(true);
-    AwaitRest(hold->checkpoint);
-  } else if (const auto* release = std::get_if<controller::ResumePushes>(&message)) {
-    if (holding_.has_value() && release->checkpoint >= *holding_) {
-      holding_.reset();
-      cluster_.Hold(false);
+  } else if (const auto* pause = std::get_if<controller::PausePushes>(&message)) {
+    pausing_ = pause->checkpoint;
+    cluster_.Pause(true);
+    AwaitRest(pause->checkpoint);
+  } else if (const auto* resume = std::get_if<controller::ResumePushes>(&message)) {
+    if (pausing_.has_value() && resume->checkpoint >= *pausing_) {
+      pausing_.reset();
+      cluster_.Pause(false);
     }
   } else if (std::holds_alternative<controller::Refused>(message)) {
     cluster_.EndForeman();
@@ -82,7 +82,7 @@ void Foreman::OnControllerMessage(std::uint64_t connection,
 }
 
 void Foreman::AwaitRest(std::uint64_t checkpoint) {
-  if (holding_ != checkpoint) {
+  if (pausing_ != checkpoint) {
     return;
   }
   if (cluster_.IsAtRest()) {

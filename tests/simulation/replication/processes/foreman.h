@@ -59,7 +59,7 @@ class Foreman final : public ControlledProcess {
   const std::string uid_;
   std::uint64_t connection_ = 0;
   Incarnation incarnation_ = 0;
-  std::optional<std::uint64_t> holding_;  // for this checkpoint
+  std::optional<std::uint64_t> pausing_;  // for this checkpoint
 };
 
 }  // namespace adamant::replication_simulation

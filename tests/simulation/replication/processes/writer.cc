@@ -47,9 +47,9 @@ void Writer::PlanBegin(BucketId bucket) {
                          [this, bucket] { Begin(bucket); });
 }
 
-void Writer::Hold(bool hold) {
-  held_ = hold;
-  for (BucketId bucket = 0; !hold && bucket < streams_.size(); ++bucket) {
+void Writer::Pause(bool paused) {
+  paused_ = paused;
+  for (BucketId bucket = 0; !paused && bucket < streams_.size(); ++bucket) {
     if (std::exchange(streams_[bucket].full, false)) {
       PlanBegin(bucket);
     }
@@ -65,7 +65,7 @@ void Writer::Begin(BucketId bucket) {
   if (stopped_) {
     return;
   }
-  if (held_ || stream.pending.size() >= world_.setup.in_flight) {
+  if (paused_ || stream.pending.size() >= world_.setup.in_flight) {
     stream.full = true;
     return;
   }

@@ -25,7 +25,7 @@ class Writer {
   void Stop() { stopped_ = true; }
 
   /// Begins none until it may again.
-  void Hold(bool hold);
+  void Pause(bool paused);
   [[nodiscard]] bool IsAtRest() const;
 
   const LifePtr life;
@@ -49,7 +49,7 @@ class Writer {
   const ps::WorkerId self_;
   std::vector<Stream> streams_;  // by bucket
   bool stopped_ = false;
-  bool held_ = false;
+  bool paused_ = false;
 };
 
 }  // namespace adamant::replication_simulation

@@ -16,7 +16,7 @@ class PushPause {
   /// A third more than the controller's attempt may take (CheckpointTaker), by its clock.
   static constexpr std::chrono::seconds kTimeout{40};
 
-  /// Pushes are held for this checkpoint, and for none before it. May be repeated: the answer is
+  /// Pushes pause for this checkpoint, and for none before it. May be repeated: the answer is
   /// then due again.
   void Begin(std::uint64_t checkpoint, Clock::TimePoint now) {
     if (checkpoint_.has_value() && checkpoint < *checkpoint_) {
@@ -30,19 +30,19 @@ class PushPause {
     answered_ = false;
   }
 
-  /// This checkpoint, and all before it, need no hold any more.
-  void Release(std::uint64_t checkpoint) {
+  /// This checkpoint, and all before it, need no pause any more.
+  void Resume(std::uint64_t checkpoint) {
     if (checkpoint_.has_value() && checkpoint >= *checkpoint_) {
-      ReleaseAny();
+      ResumeAny();
     }
   }
 
-  void ReleaseAny() { until_ = Clock::TimePoint::min(); }
+  void ResumeAny() { until_ = Clock::TimePoint::min(); }
 
   /// Lets time pass.
   void Advance(Clock::TimePoint now) {
     if (checkpoint_.has_value() && now >= until_) {
-      held_ += now - since_;
+      paused_ += now - since_;
       checkpoint_.reset();
     }
   }
@@ -66,15 +66,15 @@ class PushPause {
     return checkpoint_.has_value() ? std::optional(until_) : std::nullopt;
   }
 
-  /// Returns how long pushes were held, all ended holds together.
-  [[nodiscard]] Clock::Duration held() const { return held_; }
+  /// Returns how long pushes were paused, all ended pauses together.
+  [[nodiscard]] Clock::Duration paused() const { return paused_; }
 
  private:
   std::optional<std::uint64_t> checkpoint_;
   Clock::TimePoint since_{};
   Clock::TimePoint until_{};
   bool answered_ = false;
-  Clock::Duration held_{};
+  Clock::Duration paused_{};
 };
 
 }  // namespace adamant::worker

@@ -336,8 +336,8 @@ class Cluster {
       }
     } else if (const auto* flush = std::get_if<FlushWorker>(&message)) {
       Answer(id, WorkerFlushed{flush->epoch});
-    } else if (const auto* hold = std::get_if<PausePushes>(&message)) {
-      Answer(id, PushesPaused{.checkpoint = hold->checkpoint});
+    } else if (const auto* pause = std::get_if<PausePushes>(&message)) {
+      Answer(id, PushesPaused{.checkpoint = pause->checkpoint});
     } else if (const auto* take = std::get_if<TakeSnapshot>(&message)) {
       TakeOne(id, *take);
     } else if (const auto* evaluate = std::get_if<Evaluate>(&message)) {

@@ -31,7 +31,7 @@ class CheckpointTest : public testing::Test {
     job_.JoinAll();
   }
 
-  Harness::Actions Hold(SlotId worker, Sequence sequence) {
+  Harness::Actions Pause(SlotId worker, Sequence sequence) {
     return job_.Tell(worker,
                      PushesPaused{.checkpoint = job_.state().last_snapshot, .sequence = sequence});
   }
@@ -39,8 +39,8 @@ class CheckpointTest : public testing::Test {
   // The whole of one checkpoint.
   Harness::Actions TakeCheckpoint() {
     job_.Pass(seconds(5));
-    Hold(kWorker0, 17);
-    Hold(kWorker1, 23);
+    Pause(kWorker0, 17);
+    Pause(kWorker1, 23);
     const std::uint64_t snapshot = job_.state().last_snapshot;
     job_.StoreSnapshot(kServer0, snapshot);
     return job_.StoreSnapshot(kServer1, snapshot);
@@ -49,10 +49,10 @@ class CheckpointTest : public testing::Test {
   Harness job_{JobWithCheckpoints()};
 };
 
-TEST_F(CheckpointTest, ServersStoreWhenAllWorkersHoldAndThenPushesGoOn) {
+TEST_F(CheckpointTest, ServersStoreWhenAllWorkersPauseAndThenPushesGoOn) {
   EXPECT_THAT(Sent<PausePushes>(job_.Pass(seconds(5))), SizeIs(2));
-  EXPECT_THAT(Sent<TakeSnapshot>(Hold(kWorker0, 17)), IsEmpty());
-  const auto asked = Sent<TakeSnapshot>(Hold(kWorker1, 23));
+  EXPECT_THAT(Sent<TakeSnapshot>(Pause(kWorker0, 17)), IsEmpty());
+  const auto asked = Sent<TakeSnapshot>(Pause(kWorker1, 23));
   ASSERT_THAT(asked, SizeIs(2));
   EXPECT_EQ(asked[0].second.snapshot, 1u);
   job_.Sleep(milliseconds(120));
@@ -78,8 +78,8 @@ TEST_F(CheckpointTest, ServersStoreWhenAllWorkersHoldAndThenPushesGoOn) {
 // What is pushed before a server has stored its buckets may be in them, and is not in the cut.
 TEST_F(CheckpointTest, WorkersHoldUntilTheLastServerHasStored) {
   job_.Pass(seconds(5));
-  EXPECT_THAT(Sent<ResumePushes>(Hold(kWorker0, 17)), IsEmpty());
-  EXPECT_THAT(Sent<ResumePushes>(Hold(kWorker1, 23)), IsEmpty());
+  EXPECT_THAT(Sent<ResumePushes>(Pause(kWorker0, 17)), IsEmpty());
+  EXPECT_THAT(Sent<ResumePushes>(Pause(kWorker1, 23)), IsEmpty());
   EXPECT_THAT(Sent<ResumePushes>(job_.Pass(seconds(1))), IsEmpty());
   EXPECT_THAT(Sent<ResumePushes>(job_.StoreSnapshot(kServer0, 1)), IsEmpty());
   EXPECT_THAT(Sent<ResumePushes>(job_.Pass(seconds(1))), IsEmpty());
@@ -88,25 +88,25 @@ TEST_F(CheckpointTest, WorkersHoldUntilTheLastServerHasStored) {
 
 TEST_F(CheckpointTest, AWorkerThatDoesNotComeToRestEndsTheAttempt) {
   job_.Pass(seconds(5));
-  Hold(kWorker0, 17);
-  const auto actions = job_.Pass(CheckpointTaker::kHoldTime);
+  Pause(kWorker0, 17);
+  const auto actions = job_.Pass(CheckpointTaker::kPauseTime);
   EXPECT_THAT(Sent<ResumePushes>(actions), SizeIs(2));
   EXPECT_EQ(job_.state().checkpoint.snapshot, 0u);
-  EXPECT_THAT(Sent<TakeSnapshot>(Hold(kWorker1, 23)), IsEmpty());
+  EXPECT_THAT(Sent<TakeSnapshot>(Pause(kWorker1, 23)), IsEmpty());
 }
 
 TEST_F(CheckpointTest, AfterAnAttemptThatTookLongerThanTheIntervalWorkersTrainAsLong) {
   job_.Pass(seconds(5));
-  EXPECT_THAT(Sent<PausePushes>(job_.Pass(CheckpointTaker::kHoldTime)), IsEmpty());
-  EXPECT_THAT(Sent<PausePushes>(job_.Pass(CheckpointTaker::kHoldTime - seconds(1))), IsEmpty());
+  EXPECT_THAT(Sent<PausePushes>(job_.Pass(CheckpointTaker::kPauseTime)), IsEmpty());
+  EXPECT_THAT(Sent<PausePushes>(job_.Pass(CheckpointTaker::kPauseTime - seconds(1))), IsEmpty());
   EXPECT_THAT(Sent<PausePushes>(job_.Pass(seconds(1))), SizeIs(2));
 }
 
 TEST_F(CheckpointTest, SoTheyDoAfterACheckpointThatTookLonger) {
   job_.Pass(seconds(5));
   job_.Pass(seconds(6));
-  Hold(kWorker0, 17);
-  Hold(kWorker1, 23);
+  Pause(kWorker0, 17);
+  Pause(kWorker1, 23);
   job_.StoreSnapshot(kServer0, 1);
   EXPECT_THAT(Sent<PausePushes>(job_.StoreSnapshot(kServer1, 1)), IsEmpty());
   ASSERT_EQ(job_.state().checkpoint.snapshot, 1u);
@@ -116,7 +116,7 @@ TEST_F(CheckpointTest, SoTheyDoAfterACheckpointThatTookLonger) {
 
 TEST_F(CheckpointTest, ARequestedAttemptThatTookTooLongIsTriedAgainAfterAWhile) {
   job_.Handle(CheckpointRequested{});
-  EXPECT_THAT(Sent<PausePushes>(job_.Pass(CheckpointTaker::kHoldTime)), IsEmpty());
+  EXPECT_THAT(Sent<PausePushes>(job_.Pass(CheckpointTaker::kPauseTime)), IsEmpty());
   EXPECT_THAT(Sent<PausePushes>(job_.Pass(CheckpointTaker::kRetry)), SizeIs(2));
 }
 
@@ -153,7 +153,7 @@ TEST_F(CheckpointTest, OneThatIsRequestedBeginsAtOnceAndIsTriedAgainWhenDisturbe
   job_.Exit(kWorker1);
   EXPECT_THAT(Sent<PausePushes>(job_.Pass(seconds(1), {kWorker1})), IsEmpty());
   EXPECT_THAT(Sent<PausePushes>(job_.Pass(seconds(1), {kWorker1})), SizeIs(1));
-  Hold(kWorker0, 17);
+  Pause(kWorker0, 17);
   const std::uint64_t snapshot = job_.state().last_snapshot;
   job_.StoreSnapshot(kServer0, snapshot);
   job_.StoreSnapshot(kServer1, snapshot);
@@ -165,18 +165,18 @@ TEST_F(CheckpointTest, ARequestDuringAnAttemptTakesAnotherAfterIt) {
   job_.Pass(seconds(5));
   job_.Handle(CheckpointRequested{});
   ASSERT_EQ(job_.state().last_snapshot, 1u);
-  Hold(kWorker0, 17);
-  Hold(kWorker1, 23);
+  Pause(kWorker0, 17);
+  Pause(kWorker1, 23);
   job_.StoreSnapshot(kServer0, 1);
   EXPECT_THAT(Sent<PausePushes>(job_.StoreSnapshot(kServer1, 1)), SizeIs(2));
   EXPECT_EQ(job_.state().last_snapshot, 2u);
 }
 
-// Workers hold their pushes for a while only.
+// Workers pause their pushes for a while only.
 TEST_F(CheckpointTest, AControllerThatWasHeldUpGivesTheAttemptUp) {
   job_.Pass(seconds(5));
-  Hold(kWorker0, 17);
-  Hold(kWorker1, 23);
+  Pause(kWorker0, 17);
+  Pause(kWorker1, 23);
   job_.StoreSnapshot(kServer0, 1);
   job_.Sleep(seconds(60));
   EXPECT_THAT(Sent<ResumePushes>(job_.StoreSnapshot(kServer1, 1)), SizeIs(2));
@@ -184,49 +184,49 @@ TEST_F(CheckpointTest, AControllerThatWasHeldUpGivesTheAttemptUp) {
 }
 
 // The clock of the controller is 10 % slow, the worker's 10 % fast, as far as leases allow: in the
-// last moment of an attempt the worker holds still.
-TEST_F(CheckpointTest, AWorkerHoldsForAsLongAsAnAttemptMayTakeByAnyClocks) {
+// last moment of an attempt the worker still pauses.
+TEST_F(CheckpointTest, AWorkerPausesForAsLongAsAnAttemptMayTakeByAnyClocks) {
   constexpr double kDrift = 0.1;
   job_.Pass(seconds(5));
-  worker::PushPause hold;
+  worker::PushPause pause;
   const Clock::TimePoint begun{};
-  hold.Begin(job_.state().last_snapshot, begun);
+  pause.Begin(job_.state().last_snapshot, begun);
   const auto by_the_worker = [&](Clock::Duration by_the_controller) {
     return begun + std::chrono::duration_cast<Clock::Duration>(by_the_controller * (1 + kDrift) /
                                                                (1 - kDrift));
   };
-  job_.Pass(CheckpointTaker::kHoldTime - milliseconds(1));
-  Hold(kWorker0, 17);
-  Hold(kWorker1, 23);
+  job_.Pass(CheckpointTaker::kPauseTime - milliseconds(1));
+  Pause(kWorker0, 17);
+  Pause(kWorker1, 23);
   job_.StoreSnapshot(kServer0, 1);
-  const auto last = CheckpointTaker::kHoldTime + CheckpointTaker::kStoreTime - milliseconds(2);
+  const auto last = CheckpointTaker::kPauseTime + CheckpointTaker::kStoreTime - milliseconds(2);
   EXPECT_THAT(Sent<ResumePushes>(job_.Pass(CheckpointTaker::kStoreTime - milliseconds(1))),
               IsEmpty());
-  hold.Advance(by_the_worker(last));
-  EXPECT_TRUE(hold.active());
+  pause.Advance(by_the_worker(last));
+  EXPECT_TRUE(pause.active());
   job_.StoreSnapshot(kServer1, 1);
   EXPECT_EQ(job_.state().checkpoint.snapshot, 1u) << "the attempt was not given up yet";
   // And some time for messages and for threads that wait.
   EXPECT_GE(4 * worker::PushPause::kTimeout,
-            5 * (CheckpointTaker::kHoldTime + CheckpointTaker::kStoreTime));
+            5 * (CheckpointTaker::kPauseTime + CheckpointTaker::kStoreTime));
 }
 
 TEST_F(CheckpointTest, AnAttemptThatTakesLongerIsGivenUp) {
   job_.Pass(seconds(5));
-  job_.Pass(CheckpointTaker::kHoldTime - milliseconds(1));
-  Hold(kWorker0, 17);
-  Hold(kWorker1, 23);
+  job_.Pass(CheckpointTaker::kPauseTime - milliseconds(1));
+  Pause(kWorker0, 17);
+  Pause(kWorker1, 23);
   job_.StoreSnapshot(kServer0, 1);
   EXPECT_THAT(Sent<ResumePushes>(job_.Pass(CheckpointTaker::kStoreTime)), SizeIs(2));
   job_.StoreSnapshot(kServer1, 1);
   EXPECT_EQ(job_.state().checkpoint.snapshot, 0u);
 }
 
-// Workers that hold send again what was rolled back, and the bucket is stored before that.
+// Workers that pause send again what was rolled back, and the bucket is stored before that.
 TEST_F(CheckpointTest, ABucketThatLosesAllItsMembersEndsTheAttempt) {
   job_.Pass(seconds(5));
-  Hold(kWorker0, 17);
-  Hold(kWorker1, 23);
+  Pause(kWorker0, 17);
+  Pause(kWorker1, 23);
   job_.StoreSnapshot(kServer0, 1);
   job_.Exit(kServer1);
   job_.Pass(seconds(2), {kServer1});
@@ -238,14 +238,14 @@ TEST_F(CheckpointTest, ABucketThatLosesAllItsMembersEndsTheAttempt) {
   EXPECT_EQ(job_.state().checkpoint.snapshot, 0u);
 }
 
-TEST_F(CheckpointTest, SoItIsWhenTheFirstWorkerHoldsBeforeAndTheLastAfterIt) {
+TEST_F(CheckpointTest, SoItIsWhenTheFirstWorkerPausesBeforeAndTheLastAfterIt) {
   job_.Pass(seconds(5));
-  Hold(kWorker0, 17);
+  Pause(kWorker0, 17);
   job_.Exit(kServer1);
   job_.Pass(seconds(2), {kServer1});
   job_.ReplaceServer(1, "again");
   EXPECT_EQ(job_.state().buckets[1].generation, 2u);
-  EXPECT_THAT(Sent<TakeSnapshot>(Hold(kWorker1, 23)), IsEmpty());
+  EXPECT_THAT(Sent<TakeSnapshot>(Pause(kWorker1, 23)), IsEmpty());
 }
 
 TEST_F(CheckpointTest, WhatIsAskedForIsOfTheGenerationsOfNow) {
@@ -254,8 +254,8 @@ TEST_F(CheckpointTest, WhatIsAskedForIsOfTheGenerationsOfNow) {
   job_.ReplaceServer(1, "again");
   job_.Pass(seconds(5));
   job_.Handle(CheckpointRequested{});
-  Hold(kWorker0, 17);
-  const auto asked = Sent<TakeSnapshot>(Hold(kWorker1, 23));
+  Pause(kWorker0, 17);
+  const auto asked = Sent<TakeSnapshot>(Pause(kWorker1, 23));
   ASSERT_THAT(asked, SizeIs(2));
   EXPECT_EQ(asked[0].second.generations, (std::vector<std::uint64_t>{1, 2, 1, 2}));
 }
@@ -263,14 +263,14 @@ TEST_F(CheckpointTest, WhatIsAskedForIsOfTheGenerationsOfNow) {
 // It is told to end; nobody knows whether it has.
 TEST_F(CheckpointTest, TheServersRefuseAWorkerThatWasGivenUp) {
   job_.Pass(seconds(5));
-  Hold(kWorker0, 17);
-  EXPECT_EQ(Sent<TakeSnapshot>(Hold(kWorker1, 23)).front().second.writers_from,
+  Pause(kWorker0, 17);
+  EXPECT_EQ(Sent<TakeSnapshot>(Pause(kWorker1, 23)).front().second.writers_from,
             (std::vector<Incarnation>{1, 1}));
   job_.StoreSnapshot(kServer0, 1);
   job_.StoreSnapshot(kServer1, 1);
   job_.Pass(seconds(11), {kWorker1});
   job_.Handle(CheckpointRequested{});
-  const auto asked = Sent<TakeSnapshot>(Hold(kWorker0, 19));
+  const auto asked = Sent<TakeSnapshot>(Pause(kWorker0, 19));
   ASSERT_THAT(asked, SizeIs(2));
   for (const auto& [server, take] : asked) {
     EXPECT_EQ(take.writers_from, (std::vector<Incarnation>{1, 2}));
@@ -290,7 +290,7 @@ TEST_F(CheckpointTest, AWorkerThatHasNotComeBackToANewControllerIsWaitedFor) {
   job_.Serve(1);
   ASSERT_EQ(job_.state().phase, Phase::kRunning);
   job_.Handle(CheckpointRequested{});
-  EXPECT_THAT(Sent<TakeSnapshot>(Hold(kWorker0, 17)), IsEmpty());
+  EXPECT_THAT(Sent<TakeSnapshot>(Pause(kWorker0, 17)), IsEmpty());
   job_.Join(kWorker1, ToString(kWorker1), 1);
   EXPECT_THAT(Sent<PausePushes>(job_.Pass(CheckpointTaker::kRetry)), SizeIs(2));
 }
@@ -305,7 +305,7 @@ TEST_F(CheckpointTest, ARequestBetweenEpochsWaitsForTheNext) {
 // Its workers push again as the later epoch opens, so that nothing may be stored by their cuts.
 TEST_F(CheckpointTest, OneThatALaterEpochOvertakesIsGivenUpAndBegunAnewIfRequested) {
   job_.Handle(CheckpointRequested{});
-  Hold(kWorker0, 17);
+  Pause(kWorker0, 17);
   const auto adopted =
       job_.Tell(kData0, Heartbeat{.progress = DataServerProgress{.epoch = 2, .decided_epoch = 2}});
   ASSERT_EQ(job_.state().epoch, 2u);

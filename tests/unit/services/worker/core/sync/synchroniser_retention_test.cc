@@ -193,7 +193,7 @@ TEST(RollbackOfThreadsTest, SumsOfSeveralThreadsAreSentAgain) {
   }
 }
 
-TEST(HoldingExchangeTest, NoPushStartsAndThreadsComputeAsLongAsAccumulatorsLast) {
+TEST(PausedExchangeTest, NoPushStartsAndThreadsComputeAsLongAsAccumulatorsLast) {
   Rig rig({.fetch_every = 1000, .push_every = 2});
   rig.Begin();
   Train(rig, 2);
@@ -201,21 +201,21 @@ TEST(HoldingExchangeTest, NoPushStartsAndThreadsComputeAsLongAsAccumulatorsLast)
   Train(rig, 14);
   EXPECT_EQ(rig.learner.steps(), 2 + 2 * ThreadChannel::kAccumulators);
   EXPECT_EQ(rig.synchroniser.statistics().pushes_acknowledged, 1u);
-  const auto held = rig.synchroniser.TakePaused();
-  ASSERT_TRUE(held.has_value());
-  EXPECT_EQ(held->checkpoint, 7u);
-  EXPECT_EQ(held->sequence, 1u);
+  const auto paused = rig.synchroniser.TakePaused();
+  ASSERT_TRUE(paused.has_value());
+  EXPECT_EQ(paused->checkpoint, 7u);
+  EXPECT_EQ(paused->sequence, 1u);
   EXPECT_FALSE(rig.synchroniser.TakePaused().has_value());
   rig.synchroniser.Pause(7, rig.now);
   EXPECT_TRUE(rig.synchroniser.TakePaused().has_value()) << "the controller asked again";
   rig.now += seconds(1);
-  rig.synchroniser.ReleaseHold(7);
+  rig.synchroniser.Resume(7);
   rig.Settle();
   EXPECT_EQ(rig.learner.steps(), 16u);
-  EXPECT_EQ(rig.synchroniser.statistics().held, seconds(1));
+  EXPECT_EQ(rig.synchroniser.statistics().paused, seconds(1));
 }
 
-TEST(HoldingExchangeTest, IsAnsweredWhenWhatWasPushedIsAcknowledgedAndCounted) {
+TEST(PausedExchangeTest, IsAnsweredWhenWhatWasPushedIsAcknowledgedAndCounted) {
   Rig rig({.fetch_every = 1000, .push_every = 1});
   rig.Begin();
   rig.count_batches = false;
@@ -231,7 +231,7 @@ TEST(HoldingExchangeTest, IsAnsweredWhenWhatWasPushedIsAcknowledgedAndCounted) {
   EXPECT_TRUE(rig.synchroniser.TakePaused().has_value());
 }
 
-TEST(HoldingExchangeTest, WaitsForWhatHasToBeSentAgain) {
+TEST(PausedExchangeTest, WaitsForWhatHasToBeSentAgain) {
   Rig rig({.fetch_every = 1000, .push_every = 1, .retain_pushes = 10});
   rig.Begin();
   Train(rig, 3);
@@ -244,7 +244,7 @@ TEST(HoldingExchangeTest, WaitsForWhatHasToBeSentAgain) {
   EXPECT_GT(rig.synchroniser.statistics().updates_resent, 0u);
 }
 
-TEST(HoldingExchangeTest, AFlushAStopAndASilentControllerEndIt) {
+TEST(PausedExchangeTest, AFlushAStopAndASilentControllerEndIt) {
   for (int way = 0; way < 3; ++way) {
     Rig rig({.fetch_every = 1000, .push_every = 1});
     rig.Begin();

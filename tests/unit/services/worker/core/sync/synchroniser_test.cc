@@ -215,7 +215,7 @@ TEST(ExchangeTest, AWorkerComesToRestThoughAnswersStandBehindBatchesWithoutASlot
   rig.intake.OnAcknowledged(rig.acknowledged);
   EXPECT_TRUE(rig.synchroniser.TakePaused().has_value());
   ASSERT_TRUE(rig.Pump().ok());
-  EXPECT_FALSE(rig.intake.settling()) << "pushes are still held";
+  EXPECT_FALSE(rig.intake.settling()) << "pushes are still paused";
   EXPECT_THAT(rig.handed_back, testing::ElementsAre(behind.lease));
 }
 

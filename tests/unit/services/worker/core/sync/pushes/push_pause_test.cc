@@ -7,52 +7,52 @@ namespace {
 
 using std::chrono::seconds;
 
-TEST(PushPauseTest, LastsUntilItsCheckpointIsReleased) {
-  PushPause hold;
+TEST(PushPauseTest, LastsUntilItsCheckpointResumes) {
+  PushPause pause;
   Clock::TimePoint now{};
-  EXPECT_FALSE(hold.active());
-  EXPECT_EQ(hold.NextAdvance(), std::nullopt);
-  hold.Begin(5, now);
-  EXPECT_TRUE(hold.active());
-  EXPECT_EQ(hold.TakeDue(), 5u);
-  EXPECT_EQ(hold.TakeDue(), std::nullopt);
+  EXPECT_FALSE(pause.active());
+  EXPECT_EQ(pause.NextAdvance(), std::nullopt);
+  pause.Begin(5, now);
+  EXPECT_TRUE(pause.active());
+  EXPECT_EQ(pause.TakeDue(), 5u);
+  EXPECT_EQ(pause.TakeDue(), std::nullopt);
   now += seconds(2);
-  hold.Release(4);
-  hold.Advance(now);
-  EXPECT_TRUE(hold.active()) << "an older checkpoint's release";
-  hold.Release(5);
-  hold.Advance(now);
-  EXPECT_FALSE(hold.active());
-  EXPECT_EQ(hold.held(), seconds(2));
+  pause.Resume(4);
+  pause.Advance(now);
+  EXPECT_TRUE(pause.active()) << "an older checkpoint's resume";
+  pause.Resume(5);
+  pause.Advance(now);
+  EXPECT_FALSE(pause.active());
+  EXPECT_EQ(pause.paused(), seconds(2));
 }
 
 TEST(PushPauseTest, IsAnsweredAgainWhenRepeatedAndMovesOnToNewerCheckpoints) {
-  PushPause hold;
+  PushPause pause;
   const Clock::TimePoint now{};
-  hold.Begin(5, now);
-  EXPECT_EQ(hold.TakeDue(), 5u);
-  hold.Begin(5, now);
-  EXPECT_EQ(hold.TakeDue(), 5u);
-  hold.Begin(4, now);
-  EXPECT_EQ(hold.TakeDue(), std::nullopt);
-  hold.Begin(6, now);
-  EXPECT_EQ(hold.TakeDue(), 6u);
+  pause.Begin(5, now);
+  EXPECT_EQ(pause.TakeDue(), 5u);
+  pause.Begin(5, now);
+  EXPECT_EQ(pause.TakeDue(), 5u);
+  pause.Begin(4, now);
+  EXPECT_EQ(pause.TakeDue(), std::nullopt);
+  pause.Begin(6, now);
+  EXPECT_EQ(pause.TakeDue(), 6u);
 }
 
 TEST(PushPauseTest, EndsByItselfWhenTheControllerIsSilent) {
-  PushPause hold;
+  PushPause pause;
   Clock::TimePoint now{};
-  hold.Begin(5, now);
+  pause.Begin(5, now);
   now += seconds(20);
-  hold.Begin(5, now);
+  pause.Begin(5, now);
   now += seconds(20);
-  hold.Advance(now);
-  EXPECT_TRUE(hold.active());
-  EXPECT_EQ(hold.NextAdvance(), now + PushPause::kTimeout - seconds(20));
+  pause.Advance(now);
+  EXPECT_TRUE(pause.active());
+  EXPECT_EQ(pause.NextAdvance(), now + PushPause::kTimeout - seconds(20));
   now += PushPause::kTimeout - seconds(20);
-  hold.Advance(now);
-  EXPECT_FALSE(hold.active());
-  EXPECT_EQ(hold.held(), PushPause::kTimeout + seconds(20));
+  pause.Advance(now);
+  EXPECT_FALSE(pause.active());
+  EXPECT_EQ(pause.paused(), PushPause::kTimeout + seconds(20));
 }
 
 }  // namespace
