@@ -21,7 +21,7 @@ class Planner {
         may_return_(may_return),
         load_(configurations.records(), static_cast<std::uint32_t>(servers.size())),
         moves_(servers.size()),
-        advice_(configurations.size()) {}
+        hints_(configurations.size()) {}
 
   std::vector<PlacementHint> Run() {
     ForEach(&Planner::Keep);
@@ -40,7 +40,7 @@ class Planner {
       ForEach(&Planner::EvenCopies);
       ForEach(&Planner::EvenPrimaries);
     }
-    return std::move(advice_);
+    return std::move(hints_);
   }
 
  private:
@@ -58,7 +58,7 @@ class Planner {
   // Earlier hint that still makes sense; it is not taken back halfway.
   void Keep(BucketId bucket) {
     const Configuration& record = configurations_.At(bucket);
-    PlacementHint& hint = advice_[bucket];
+    PlacementHint& hint = hints_[bucket];
     if (record.learner && IsUsable(*record.learner)) {
       hint.learner = record.learner;
       CountMove(bucket, *record.learner);
@@ -105,14 +105,14 @@ class Planner {
   }
 
   void SetLearner(BucketId bucket, const ServerId& learner) {
-    advice_[bucket].learner = learner;
+    hints_[bucket].learner = learner;
     ++load_.copies[learner.slot];
     CountMove(bucket, learner);
   }
 
   void SetSuccessor(BucketId bucket, const ServerId& successor) {
     const Configuration& record = configurations_.At(bucket);
-    advice_[bucket].successor = successor;
+    hints_[bucket].successor = successor;
     --load_.primaries[record.primary.slot];
     ++load_.primaries[successor.slot];
     CountMove(bucket, successor);
@@ -169,7 +169,7 @@ class Planner {
     const bool taken_over =
         record.created && configurations_.ServiceOf(bucket) == Configurations::Service::kAwaited;
     if (!(configurations_.IsServed(bucket) || (urgent && taken_over)) ||
-        record.replicas.size() + missing_ != settings_.copies || advice_[bucket].learner ||
+        record.replicas.size() + missing_ != settings_.copies || hints_[bucket].learner ||
         (may_return_ && !urgent)) {
       return;
     }
@@ -199,7 +199,7 @@ class Planner {
   // its leaving counts already.
   void Thin(BucketId bucket) {
     const Configuration& record = configurations_.At(bucket);
-    PlacementHint& hint = advice_[bucket];
+    PlacementHint& hint = hints_[bucket];
     const std::size_t replicas = record.replicas.size() + (hint.learner ? 1 : 0);
     if (replicas <= settings_.copies || hint.departing) {
       return;
@@ -214,7 +214,7 @@ class Planner {
   // A primary that is to leave or about to stop needs a successor.
   void Transfer(BucketId bucket) {
     const Configuration& record = configurations_.At(bucket);
-    const PlacementHint& hint = advice_[bucket];
+    const PlacementHint& hint = hints_[bucket];
     if (!configurations_.IsServed(bucket) || hint.successor ||
         (hint.departing != record.primary && !servers_[record.primary.slot].draining)) {
       return;
@@ -228,7 +228,7 @@ class Planner {
   // when it does: where enough of those remain that stay.
   void LetGo(BucketId bucket) {
     const Configuration& record = configurations_.At(bucket);
-    PlacementHint& hint = advice_[bucket];
+    PlacementHint& hint = hints_[bucket];
     for (const ServerId& replica : record.replicas) {
       if (configurations_.IsServed(bucket) && !hint.departing && !hint.successor &&
           MayGo(record, replica)) {
@@ -250,7 +250,7 @@ class Planner {
     const Configuration& record = configurations_.At(bucket);
     std::optional<ServerId> best;
     for (const ServerId& replica : record.replicas) {
-      if (replica != record.primary && replica != advice_[bucket].departing && IsUsable(replica) &&
+      if (replica != record.primary && replica != hints_[bucket].departing && IsUsable(replica) &&
           (!best || load_.primaries[replica.slot] < load_.primaries[best->slot])) {
         best = replica;
       }
@@ -260,7 +260,7 @@ class Planner {
 
   // Nothing happens to the bucket, and it has all its copies.
   [[nodiscard]] bool IsSettled(BucketId bucket) const {
-    const PlacementHint& hint = advice_[bucket];
+    const PlacementHint& hint = hints_[bucket];
     return configurations_.IsServed(bucket) && !hint.learner && !hint.departing &&
            !hint.successor && configurations_.At(bucket).replicas.size() == settings_.copies;
   }
@@ -311,10 +311,10 @@ class Planner {
   const Configurations& configurations_;
   const bool may_return_;  // a server that is away
   Load load_;
-  std::vector<Moves> moves_;           // by slot
-  std::uint32_t missing_ = 0;          // copies of the buckets that FillUp looks at
-  bool waits_ = false;                 // one of them, until there is room for its copy
-  std::vector<PlacementHint> advice_;  // by bucket
+  std::vector<Moves> moves_;          // by slot
+  std::uint32_t missing_ = 0;         // copies of the buckets that FillUp looks at
+  bool waits_ = false;                // one of them, until there is room for its copy
+  std::vector<PlacementHint> hints_;  // by bucket
 };
 
 bool IsAway(const Server& server, Balancer::TimePoint now) {

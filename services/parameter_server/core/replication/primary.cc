@@ -30,7 +30,7 @@ Primary::Primary(BucketId bucket,
                configuration,
                local.log()),
       changes_(configuration, local.log(), leading_, proposals),
-      hint_(options.self, configuration, leading_.peers(), proposals),
+      hints_(options.self, configuration, leading_.peers(), proposals),
       transfer_(bucket, host, configuration, local.log()) {}
 
 // --- Configurations
@@ -74,31 +74,31 @@ void Primary::OnLoaded(Clock::TimePoint now) {
 
 // --- Hints
 
-bool Primary::FollowsAdvice() const {
+bool Primary::MayFollowHints() const {
   return (role_ == Role::kServing || role_ == Role::kReconciling) &&
          !proposals_.binding().has_value();
 }
 
 void Primary::FollowHint(Clock::TimePoint now) {
-  if (const std::optional<ServerId> not_to_add = hint_.NotToAdd()) {
+  if (const std::optional<ServerId> not_to_add = hints_.NotToAdd()) {
     return changes_.Drop(*not_to_add, now);  // the controller will not add it any more
   }
-  if (!FollowsAdvice()) {
+  if (!MayFollowHints()) {
     return;
   }
-  if (const std::optional<ServerId> successor = hint_.Successor();
+  if (const std::optional<ServerId> successor = hints_.Successor();
       successor && role_ == Role::kServing) {
     leading_.GiveUpCopy();
     role_ = Role::kDraining;
     return transfer_.Begin(*successor, now);
   }
-  if (const std::optional<ServerId> departing = hint_.Departing()) {
+  if (const std::optional<ServerId> departing = hints_.Departing()) {
     return changes_.Drop(*departing, now);
   }
-  if (hint_.GivesUpCopy()) {
+  if (hints_.GivesUpCopy()) {
     leading_.GiveUpCopy();
   }
-  if (const std::optional<ServerId> learner = hint_.Learner();
+  if (const std::optional<ServerId> learner = hints_.Learner();
       learner && now >= leading_.next_copy()) {
     leading_.BeginCopy(*learner, now);
   }
@@ -138,7 +138,7 @@ Clock::TimePoint Primary::NextTick() const {
   }
   Clock::TimePoint next =
       std::min(leading_.NextCheck(proposals_.drop().has_value()), transfer_.NextRelease());
-  if (FollowsAdvice() && hint_.Learner().has_value()) {
+  if (MayFollowHints() && hints_.Learner().has_value()) {
     next = std::min(next, leading_.next_copy());
   }
   return next;

@@ -9,7 +9,7 @@
 #include "services/parameter_server/core/replication/local_copy.h"
 #include "services/parameter_server/core/replication/messages.h"
 #include "services/parameter_server/core/replication/peer_table.h"
-#include "services/parameter_server/core/replication/placement_policy.h"
+#include "services/parameter_server/core/replication/placement_hints.h"
 #include "services/parameter_server/core/replication/primary_transfer.h"
 #include "services/parameter_server/core/replication/proposer.h"
 #include "services/parameter_server/core/replication/reconfiguration.h"
@@ -92,7 +92,7 @@ class Primary {
   void TryCommit(Clock::TimePoint now);
 
  private:
-  [[nodiscard]] bool FollowsAdvice() const;
+  [[nodiscard]] bool MayFollowHints() const;
   void ServeIfReconciled(Clock::TimePoint now);
   void CheckPeers(Clock::TimePoint now);
 
@@ -109,7 +109,7 @@ class Primary {
   double reconcile_seconds_ = 0;
   Leading leading_;
   Reconfiguration changes_;
-  PlacementPolicy hint_;
+  PlacementHints hints_;
   PrimaryTransfer transfer_;  // kDraining
 };
 

@@ -244,7 +244,7 @@ TEST(ReplicaRolesTest, ASuccessorThatCannotReachTheControllerIsDropped) {
   EXPECT_EQ(rig.replica(0).role(), Role::kServing);
 }
 
-TEST(ReplicaRolesTest, ATransferGoesOnWhenTheAdviceIsTakenBack) {
+TEST(ReplicaRolesTest, ATransferGoesOnWhenTheHintIsTakenBack) {
   Rig rig;
   rig.Cut(2, 0);
   rig.Append(0, "a");

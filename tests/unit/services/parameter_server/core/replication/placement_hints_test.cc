@@ -1,4 +1,4 @@
-#include "services/parameter_server/core/replication/placement_policy.h"
+#include "services/parameter_server/core/replication/placement_hints.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,9 +14,9 @@ constexpr ServerId kSelf{.slot = 0, .incarnation = 1};
 constexpr ServerId kReplica{.slot = 1, .incarnation = 1};
 constexpr ServerId kOther{.slot = 2, .incarnation = 1};
 
-class PlacementHintTest : public testing::Test {
+class PlacementHintsTest : public testing::Test {
  protected:
-  PlacementHintTest() {
+  PlacementHintsTest() {
     configuration_.primary = kSelf;
     configuration_.replicas = {kSelf, kReplica};
     peers_.Add(kReplica, Peer::Kind::kReplica, 0, now_);
@@ -28,45 +28,45 @@ class PlacementHintTest : public testing::Test {
   EntryLog log_{EntryLog::Logging::kNothing};
   PeerTable peers_{ReplicationTimes{}};
   Proposer proposals_{7, kSelf, host_, configuration_, log_};
-  const PlacementPolicy hint_{kSelf, configuration_, peers_, proposals_};
+  const PlacementHints hints_{kSelf, configuration_, peers_, proposals_};
 };
 
-TEST_F(PlacementHintTest, OnlyALivingReplicaIsASuccessor) {
-  EXPECT_EQ(hint_.Successor(), std::nullopt);
+TEST_F(PlacementHintsTest, OnlyALivingReplicaIsASuccessor) {
+  EXPECT_EQ(hints_.Successor(), std::nullopt);
   for (const ServerId& server : {kSelf, kOther}) {
     configuration_.successor = server;
-    EXPECT_EQ(hint_.Successor(), std::nullopt);
+    EXPECT_EQ(hints_.Successor(), std::nullopt);
   }
   configuration_.successor = kReplica;
-  EXPECT_EQ(hint_.Successor(), kReplica);
+  EXPECT_EQ(hints_.Successor(), kReplica);
   peers_.SetDead({kReplica});
-  EXPECT_EQ(hint_.Successor(), std::nullopt);
+  EXPECT_EQ(hints_.Successor(), std::nullopt);
 }
 
-TEST_F(PlacementHintTest, AReplicaIsDroppedOnceAtATime) {
+TEST_F(PlacementHintsTest, AReplicaIsDroppedOnceAtATime) {
   configuration_.departing = kReplica;
-  EXPECT_EQ(hint_.Departing(), kReplica);
+  EXPECT_EQ(hints_.Departing(), kReplica);
   proposals_.Propose(Proposal::Kind::kDrop, kReplica, false, now_);
-  EXPECT_EQ(hint_.Departing(), std::nullopt);
+  EXPECT_EQ(hints_.Departing(), std::nullopt);
 }
 
-TEST_F(PlacementHintTest, ALearnerWaitsUntilItsCopyBegins) {
+TEST_F(PlacementHintsTest, ALearnerWaitsUntilItsCopyBegins) {
   configuration_.learner = kOther;
-  EXPECT_EQ(hint_.Learner(), kOther);
-  EXPECT_FALSE(hint_.GivesUpCopy());
+  EXPECT_EQ(hints_.Learner(), kOther);
+  EXPECT_FALSE(hints_.GivesUpCopy());
   peers_.Add(kOther, Peer::Kind::kCopying, 0, now_);
-  EXPECT_EQ(hint_.Learner(), std::nullopt);
-  EXPECT_FALSE(hint_.GivesUpCopy());
+  EXPECT_EQ(hints_.Learner(), std::nullopt);
+  EXPECT_FALSE(hints_.GivesUpCopy());
   configuration_.learner.reset();
-  EXPECT_TRUE(hint_.GivesUpCopy());
+  EXPECT_TRUE(hints_.GivesUpCopy());
 }
 
-TEST_F(PlacementHintTest, WhoIsProposedMayBeWantedNoMore) {
+TEST_F(PlacementHintsTest, WhoIsProposedMayBeWantedNoMore) {
   configuration_.learner = kOther;
   proposals_.Propose(Proposal::Kind::kAdd, kOther, false, now_);
-  EXPECT_EQ(hint_.NotToAdd(), std::nullopt);
+  EXPECT_EQ(hints_.NotToAdd(), std::nullopt);
   configuration_.learner.reset();
-  EXPECT_EQ(hint_.NotToAdd(), kOther);
+  EXPECT_EQ(hints_.NotToAdd(), kOther);
 }
 
 }  // namespace

@@ -8,15 +8,16 @@
 
 namespace adamant::parameter_server {
 
-/// Advice of a bucket's record to its primary on what to do next, as far as it can be done now.
+/// Hints of a bucket's configuration to its primary on what to do next, as far as it can be done
+/// now.
 /// Threads: one at a time.
-class PlacementPolicy {
+class PlacementHints {
  public:
   /// The arguments after `self` must outlive this.
-  PlacementPolicy(const ServerId& self,
-                  const Configuration& configuration,
-                  const PeerTable& peers,
-                  const Proposer& proposals)
+  PlacementHints(const ServerId& self,
+                 const Configuration& configuration,
+                 const PeerTable& peers,
+                 const Proposer& proposals)
       : self_(self), configuration_(configuration), peers_(peers), proposals_(proposals) {}
 
   /// Returns who has been proposed as a replica, and is to be none any more.
