@@ -19,7 +19,7 @@ class Planner {
         servers_(servers),
         configurations_(configurations),
         may_return_(may_return),
-        load_(configurations.records(), static_cast<std::uint32_t>(servers.size())),
+        load_(configurations.all(), static_cast<std::uint32_t>(servers.size())),
         moves_(servers.size()),
         hints_(configurations.size()) {}
 

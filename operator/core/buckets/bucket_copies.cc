@@ -21,7 +21,7 @@ void BucketCopies::Forget() {
 
 bool BucketCopies::IsComplete(TimePoint now) const {
   const auto have = [&](std::uint32_t copies) {
-    return std::ranges::all_of(configurations_.records(), [&](const Configuration& record) {
+    return std::ranges::all_of(configurations_.all(), [&](const Configuration& record) {
       return record.replicas.size() >= copies;
     });
   };
@@ -53,7 +53,7 @@ std::size_t BucketCopies::LiveCopiesOf(BucketId bucket) const {
 }
 
 bool BucketCopies::NeedsDiskOf(std::uint32_t slot) const {
-  return std::ranges::any_of(configurations_.records(), [&](const Configuration& record) {
+  return std::ranges::any_of(configurations_.all(), [&](const Configuration& record) {
     const auto is_of_slot = [slot](ServerId replica) { return replica.slot == slot; };
     const auto others = std::ranges::count_if(record.replicas, [&](ServerId replica) {
       return !is_of_slot(replica) && servers_.Runs(replica);

@@ -29,13 +29,13 @@ class BucketCopies {
                const ParameterServers& servers)
       : settings_(settings), configurations_(configurations), servers_(servers) {}
 
-  /// The records have been settled: looks which buckets are served.
+  /// The configurations have been settled: looks which buckets are served.
   void OnSettled(TimePoint now);
 
   /// Every process is being ended: nothing is served any more, and the wait for copies begins anew.
   void Forget();
 
-  /// Every bucket was served when the records were settled last.
+  /// Every bucket was served when the configurations were settled last.
   [[nodiscard]] bool all_served() const { return all_served_; }
 
   /// Every bucket is served and has its copies, or as many as can be had for now.
@@ -47,7 +47,7 @@ class BucketCopies {
   /// Every bucket is served and has its copies on servers that run.
   [[nodiscard]] bool HasAllCopies() const;
 
-  /// Of the replicas of its record those that run.
+  /// Of the replicas of its configuration those that run.
   [[nodiscard]] std::size_t LiveCopiesOf(BucketId bucket) const;
 
   /// A bucket cannot do without the disk of this slot: of its other replicas none runs, or too few

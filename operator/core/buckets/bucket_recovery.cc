@@ -98,8 +98,8 @@ void BucketRecovery::OnHinted() {
   }
 }
 
-// Nobody of the record can serve it. The end of one whose disk was left with its node is never
-// proved; it acknowledges nothing without the others, of which one, at least, is dead.
+// Nobody of the configuration can serve it. The end of one whose disk was left with its node is
+// never proved; it acknowledges nothing without the others, of which one, at least, is dead.
 bool BucketRecovery::IsLost(BucketId bucket) const {
   const Configuration& record = configurations_.At(bucket);
   const auto rejected = rejected_.find(bucket);
@@ -113,7 +113,7 @@ bool BucketRecovery::IsLost(BucketId bucket) const {
 
 absl::Status BucketRecovery::BringBack(const std::vector<Balancer::Server>& servers,
                                        TimePoint now) {
-  Load load(configurations_.records(), settings_.parameter_servers);
+  Load load(configurations_.all(), settings_.parameter_servers);
   Restores::Sources sources;
   bool all_known = true;
   for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {

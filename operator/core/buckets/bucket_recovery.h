@@ -80,7 +80,7 @@ class BucketRecovery {
   /// Tells people of buckets that came back, when all are back.
   void TellRestored();
 
-  /// The records name learners, perhaps new ones: what their disks had counts no more.
+  /// The configurations name learners, perhaps new ones: what their disks had counts no more.
   void OnHinted();
 
   /// Returns when BringBack may decide otherwise without another report.

@@ -59,7 +59,7 @@ class CheckpointRollback {
   void SetWentBack() { went_back_ = true; }
   [[nodiscard]] bool went_back() const { return went_back_; }
 
-  /// The records have been settled.
+  /// The configurations have been settled.
   void OnSettled(bool all_served) { at_checkpoint_ = at_checkpoint_ && !all_served; }
 
   /// Rolled back, and not all buckets have been served since.

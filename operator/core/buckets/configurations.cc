@@ -152,15 +152,15 @@ void Configurations::SetHint(BucketId bucket, const PlacementHint& hint) {
   }
 }
 
-Load::Load(std::span<const Configuration> records, std::uint32_t servers)
+Load::Load(std::span<const Configuration> configurations, std::uint32_t servers)
     : primaries(servers), copies(servers) {
-  for (const Configuration& record : records) {
-    ++primaries[record.primary.slot];
-    for (const ServerId& replica : record.replicas) {
+  for (const Configuration& configuration : configurations) {
+    ++primaries[configuration.primary.slot];
+    for (const ServerId& replica : configuration.replicas) {
       ++copies[replica.slot];
     }
-    if (record.learner) {
-      ++copies[record.learner->slot];
+    if (configuration.learner) {
+      ++copies[configuration.learner->slot];
     }
   }
 }

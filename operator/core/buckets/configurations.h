@@ -20,8 +20,8 @@ struct PlacementHint {
   std::optional<ServerId> successor{};
 };
 
-/// The records of all buckets. They change only here, each change by compare and swap on the
-/// configuration: a proposal for another configuration than the record's changes nothing. Threads:
+/// The configurations of all buckets. They change only here, each change by compare and swap on the
+/// version: a proposal for another version than the present one changes nothing. Threads:
 /// one thread at a time. Source: docs/design/0002-replication.md.
 class Configurations {
  public:
@@ -34,7 +34,7 @@ class Configurations {
   /// `state` must outlive this.
   Configurations(JobState& state, std::uint32_t min_in_sync);
 
-  [[nodiscard]] const std::vector<Configuration>& records() const { return state_.buckets; }
+  [[nodiscard]] const std::vector<Configuration>& all() const { return state_.buckets; }
   [[nodiscard]] std::uint32_t size() const {
     return static_cast<std::uint32_t>(state_.buckets.size());
   }
@@ -46,12 +46,12 @@ class Configurations {
     return service_[bucket] == Service::kServed;
   }
 
-  /// The first records: bucket i is to be created by `primaries[i]`.
+  /// The first configurations: bucket i is to be created by `primaries[i]`.
   void Assign(const std::vector<ServerId>& primaries);
 
   /// The proposal is for the present configuration, and by somebody who may make it. ADD is only
-  /// for the learner that the record names. DROP may name a learner too, which the primary had
-  /// proposed to add: the version rises, so that the addition is void. A replica that is not
+  /// for the learner that the configuration names. DROP may name a learner too, which the primary
+  /// had proposed to add: the version rises, so that the addition is void. A replica that is not
   /// proved to be dead may not leave fewer than min_in_sync behind: it may be the one that has what
   /// was acknowledged.
   [[nodiscard]] bool Allows(const Proposal& proposal) const;
@@ -78,17 +78,17 @@ class Configurations {
   void SetRestoring(BucketId bucket) { service_[bucket] = Service::kRestoring; }
 
   /// A server says that it serves a bucket under a configuration. Returns whether that is news:
-  /// false also when the record says otherwise.
+  /// false also when the configuration says otherwise.
   bool OnServing(ServerId server, BucketId bucket, ConfigurationVersion configuration_version);
 
   void SetHint(BucketId bucket, const PlacementHint& hint);
 
-  /// Returns true if records have changed since the last call.
+  /// Returns true if configurations have changed since the last call.
   bool TakeChanged() { return std::exchange(changed_, false); }
 
  private:
   void Change(BucketId bucket);
-  [[nodiscard]] bool MayLeave(const Configuration& record, ServerId replica) const;
+  [[nodiscard]] bool MayLeave(const Configuration& configuration, ServerId replica) const;
 
   JobState& state_;
   const std::uint32_t min_in_sync_;
@@ -99,7 +99,7 @@ class Configurations {
 /// For how many buckets each server is the primary, and how many it is to hold: as a replica, or as
 /// a learner that is not a replica yet. By slot.
 struct Load {
-  Load(std::span<const Configuration> records, std::uint32_t servers);
+  Load(std::span<const Configuration> configurations, std::uint32_t servers);
 
   std::vector<std::uint32_t> primaries;
   std::vector<std::uint32_t> copies;

@@ -9,26 +9,26 @@
 
 namespace adamant::controller {
 
-/// The processes of parameter servers that records name and that are proved to be dead. Silence and
-/// a kill that was asked for are no proof; see docs/design/0002-replication.md.
+/// The processes of parameter servers that configurations name and that are proved to be dead.
+/// Silence and a kill that was asked for are no proof; see docs/design/0002-replication.md.
 /// Threads: one thread at a time.
 class DeadServers {
  public:
   /// `state` must outlive this.
   explicit DeadServers(JobState& state) : state_(state) {}
 
-  /// Returns whether it is news of somebody whom a record names.
+  /// Returns whether it is news of somebody whom a configuration names.
   bool MarkDead(ServerId server);
 
   /// The incarnations of a slot up to this one are dead.
   bool MarkDeadUpTo(std::uint32_t slot, Incarnation incarnation);
 
-  /// Everybody whom records name is dead.
+  /// Everybody whom configurations name is dead.
   bool MarkAllDead();
 
   [[nodiscard]] bool Has(ServerId server) const;
 
-  /// Forgets those whom records no longer name.
+  /// Forgets those whom configurations no longer name.
   void Prune();
 
  private:

@@ -42,7 +42,7 @@ void Failovers::OnProgress(const BucketProgress& progress) {
   state_.histories[progress.bucket].updates = progress.updates;
 }
 
-std::vector<double> Failovers::OnRecordsChanged(TimePoint now) {
+std::vector<double> Failovers::OnConfigurationsChanged(TimePoint now) {
   std::vector<double> caught_up;
   for (auto& [bucket, event] : events_) {
     if (event.catch_up_seconds == 0 && configurations_.IsServed(bucket) &&

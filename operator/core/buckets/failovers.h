@@ -68,10 +68,10 @@ class Failovers {
   void OnProgress(const BucketProgress& progress);
 
   /// Looks for buckets that have all their copies again; returns how long each was without.
-  std::vector<double> OnRecordsChanged(TimePoint now);
+  std::vector<double> OnConfigurationsChanged(TimePoint now);
 
   /// `live_copies`: of its replicas, how many are known to run; nullopt: the job does not run, and
-  /// the bucket is as good as its record.
+  /// the bucket is as good as its configuration.
   [[nodiscard]] BucketStatus ReportOf(BucketId bucket,
                                       std::optional<std::size_t> live_copies) const;
   [[nodiscard]] std::optional<FailoverReport> Last(TimePoint now) const;

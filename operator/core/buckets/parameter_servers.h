@@ -29,8 +29,8 @@ class ParameterServers {
   /// The slot has lost its process.
   void OnLost(std::uint32_t slot, TimePoint now);
 
-  /// The slot's process has marked its disk: nobody is named in a record before, so that whoever
-  /// opens the disk later proves that those who are named have ended.
+  /// The slot's process has marked its disk: nobody is named in a configuration before, so that
+  /// whoever opens the disk later proves that those who are named have ended.
   void OnOpened(std::uint32_t slot);
 
   /// The slot's process is about to stop.

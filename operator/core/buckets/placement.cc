@@ -72,7 +72,7 @@ void Placement::OnStored(std::uint32_t slot, const StoredBuckets& stored) {
 void Placement::OnProposals(std::uint32_t slot, const Proposals& proposals, TimePoint now) {
   const ServerId sender = servers_.ServerIdOf(slot);
   for (const Proposal& proposal : proposals.proposals) {
-    // Who joins must be there: a record never gets a replica that is known to be gone.
+    // Who joins must be there: a configuration never gets a replica that is known to be gone.
     const bool gone = proposal.kind == Proposal::Kind::kAdd && !servers_.Runs(proposal.subject);
     if (proposal.proposer != sender || !configurations_.Allows(proposal) || gone) {
       publisher_.OnOutdated(slot);
@@ -217,7 +217,7 @@ void Placement::Plan(const std::vector<Balancer::Server>& servers, TimePoint now
   recovery_.OnHinted();
   copies_.OnSettled(now);
   rollback_.OnSettled(copies_.all_served());
-  for (const double seconds : failovers_.OnRecordsChanged(now)) {
+  for (const double seconds : failovers_.OnConfigurationsChanged(now)) {
     outbox_.Add(FailoverPhase{FailoverPhase::Kind::kCatchUp, seconds});
   }
   timer_.reset();

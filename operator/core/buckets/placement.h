@@ -75,7 +75,7 @@ class Placement {
   /// Returns when Settle should be called though nothing has happened.
   [[nodiscard]] std::optional<TimePoint> NextTimer() const { return timer_; }
 
-  /// As MembershipPublisher does; what has changed are records.
+  /// As MembershipPublisher does; what has changed are configurations.
   void Publish() { publisher_.Publish(); }
   void PublishChanges() { publisher_.PublishChanges(); }
 

@@ -52,7 +52,7 @@ const Proposal* Promotions::Best(const Round& round, const Load& load) const {
 
 std::vector<Proposal> Promotions::Decide(TimePoint now, std::uint32_t servers) {
   std::vector<Proposal> winners;
-  Load load(configurations_.records(), servers);
+  Load load(configurations_.all(), servers);
   for (auto entry = rounds_.begin(); entry != rounds_.end();) {
     const auto& [bucket, round] = *entry;
     const bool current = configurations_.At(bucket).version == round.configuration_version;

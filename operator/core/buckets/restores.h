@@ -44,8 +44,8 @@ class Restores {
   /// A living server does not have the bucket, whatever it reported.
   void Reject(BucketId bucket, ServerId server, const std::string& why);
 
-  /// The record's replicas are lost. Remembers those who were lost first, until one serves: who was
-  /// chosen since may have served and ended before a word of it came.
+  /// The configuration's replicas are lost. Remembers those who were lost first, until one serves:
+  /// who was chosen since may have served and ended before a word of it came.
   void OnLost(BucketId bucket, const Configuration& record, TimePoint now);
   void OnServed(BucketId bucket) { losses_.erase(bucket); }
 
@@ -79,7 +79,7 @@ class Restores {
     std::map<std::uint32_t, StoredBucket> buckets;
   };
   struct Loss {
-    TimePoint since{};                               // of the last of these records
+    TimePoint since{};                               // of the last of these configurations
     ConfigurationVersion configuration_version = 0;  // likewise
     std::vector<ServerId> awaited;                   // replicas of any
     std::vector<ServerId> replicas;  // of the first: the last that are known to have served

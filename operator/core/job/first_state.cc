@@ -6,7 +6,7 @@
 namespace adamant::controller {
 namespace {
 
-// As far as records name them.
+// As far as configurations name them.
 std::size_t ServersOf(const JobState& state) {
   std::size_t servers = 0;
   for (const Configuration& bucket : state.buckets) {

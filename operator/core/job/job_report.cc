@@ -61,7 +61,7 @@ JobReport Reporter::Report(const Moment& moment) const {
 }
 
 void Reporter::AddMembers(JobReport& report) const {
-  const Load load(placement_.configurations().records(), settings_.parameter_servers);
+  const Load load(placement_.configurations().all(), settings_.parameter_servers);
   for (const ProcessTable::Slot& slot : processes_.slots()) {
     if (processes_.IsSurplus(slot.id) && slot.liveness == ProcessTable::Liveness::kAbsent) {
       continue;

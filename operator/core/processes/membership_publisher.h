@@ -36,7 +36,7 @@ class MembershipPublisher {
   const JobState& state_;
   ProcessTable& processes_;
   bool changed_ = false;
-  std::set<std::uint32_t> outdated_;  // slots whose proposals were for records that have changed
+  std::set<std::uint32_t> outdated_;  // slots whose proposals were for earlier configurations
   std::uint32_t versions_ = 0;        // published under this term
 };
 

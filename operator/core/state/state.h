@@ -179,7 +179,7 @@ struct SlotRecord {
   bool operator==(const SlotRecord&) const = default;
 };
 
-/// Facts that are known of a bucket beside its record. Counts are of updates.
+/// Facts that are known of a bucket beside its configuration. Counts are of updates.
 struct BucketHistory {
   std::uint64_t updates = 0;      ///< applied, as its primary told last
   std::uint64_t rolled_back = 0;  ///< lost from memory with all members, over the job
@@ -297,7 +297,7 @@ struct JobState {
   double best_accuracy = 0;                ///< its
   std::vector<Configuration> buckets{};    ///< empty until assigned
   std::vector<BucketHistory> histories{};  ///< by bucket
-  std::vector<ServerId> dead{};            ///< whom records name; sorted
+  std::vector<ServerId> dead{};            ///< whom configurations name; sorted
   std::uint64_t failovers = 0;             ///< promotions that were no transfer
   std::uint64_t restores = 0;              ///< of buckets that had lost all members
   std::vector<std::uint32_t> part_owner{};

@@ -66,9 +66,9 @@ class CheckpointTaker {
   void OnWorkerLost(std::uint32_t worker);
   void OnPushesPaused(std::uint32_t worker, const PushesPaused& message, TimePoint now);
 
-  /// Records have changed. An attempt ends when a bucket has lost all members meanwhile: workers
-  /// that pause send again what was rolled back.
-  void OnRecordsChanged();
+  /// Configurations have changed. An attempt ends when a bucket has lost all members meanwhile:
+  /// workers that pause send again what was rolled back.
+  void OnConfigurationsChanged();
 
   /// The snapshot is stored, or cannot be.
   void OnStored(TimePoint now);

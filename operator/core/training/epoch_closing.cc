@@ -145,7 +145,7 @@ void EpochClosing::StartEvaluating() {
   RepeatAll(Role::kDataServer);
 }
 
-bool EpochClosing::OnRecordsChanged() {
+bool EpochClosing::OnConfigurationsChanged() {
   if ((state_.step == Step::kSnapshot || state_.step == Step::kEvaluating) &&
       generations_ != configurations_.Generations()) {
     snapshots_.Drop();

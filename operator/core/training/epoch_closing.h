@@ -49,8 +49,8 @@ class EpochClosing {
   void StartEvaluating();
 
   /// Has workers flush again, and returns true, if a bucket has lost all its replicas since they
-  /// did. Call it when records have changed.
-  [[nodiscard]] bool OnRecordsChanged();
+  /// did. Call it when configurations have changed.
+  [[nodiscard]] bool OnConfigurationsChanged();
 
   /// Sends the step's command, if there is one, to a member that may not have it.
   void Repeat(SlotId id);

@@ -266,15 +266,15 @@ void EpochSequence::Accept(bool healthy, TimePoint now) {
   OpenNext(now);
 }
 
-void EpochSequence::OnRecordsChanged() {
-  checkpoints_.OnRecordsChanged();
+void EpochSequence::OnConfigurationsChanged() {
+  checkpoints_.OnConfigurationsChanged();
   // A server that is asked again stores anew what is of an earlier generation, perhaps when
   // training has begun.
   if (state_.step == Step::kFirstWeights &&
       generations_ != placement_.configurations().Generations()) {
     return TakeFirstWeights();
   }
-  if (closing_.OnRecordsChanged()) {
+  if (closing_.OnConfigurationsChanged()) {
     return;
   }
   if (snapshots_.Follow()) {

@@ -91,8 +91,8 @@ class EpochSequence {
   /// Nothing more is expected of this worker.
   void OnWorkerLost(std::uint32_t worker);
 
-  /// Records have changed, or buckets are served again.
-  void OnRecordsChanged();
+  /// Configurations have changed, or buckets are served again.
+  void OnConfigurationsChanged();
 
   /// A checkpoint is wanted that begins from now on.
   void RequestCheckpoint(TimePoint now) { checkpoints_.Request(now); }

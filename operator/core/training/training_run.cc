@@ -210,7 +210,7 @@ void TrainingRun::Settle(TimePoint now) {
   }
   placement_.PublishChanges();
   if (begun_) {
-    sequence_.OnRecordsChanged();
+    sequence_.OnConfigurationsChanged();
   }
   BeginWhenReady(now);
 }

@@ -12,12 +12,12 @@
 
 namespace adamant::kube {
 
-/// A controller's state in the Kubernetes API: the buckets' records in ShardMaps of 64, which users
-/// read, the epochs' results in EpochObjects, the rest in the ConfigMap `<job>-state`. Every object
-/// changes by compare-and-swap on its resourceVersion.
+/// A controller's state in the Kubernetes API: the buckets' configurations in ShardMaps of 64,
+/// which users read, the epochs' results in EpochObjects, the rest in the ConfigMap `<job>-state`.
+/// Every object changes by compare-and-swap on its resourceVersion.
 ///
 /// A swap writes the ShardMaps that changed first, then the results that are new, and the ConfigMap
-/// last: until that has succeeded nobody acts on the records, and who loads them finds each
+/// last: until that has succeeded nobody acts on the configurations, and who loads them finds each
 /// complete in itself. All ShardMaps are written when the term rises, so that an older controller's
 /// next write to any of them fails. Source: docs/design/0003-operator.md.
 class KubeStateStore final : public controller::StateStore {
@@ -74,7 +74,7 @@ class KubeStateStore final : public controller::StateStore {
   std::uint64_t version_ = 0;
   std::uint64_t defaults_ = kDefaults;  // the version that the job was begun with
   std::string resource_version_;        // of the ConfigMap; empty: there is none
-  std::string rest_;                    // the JobState in it, without records; empty: none
+  std::string rest_;                    // the JobState in it, without configurations; empty: none
   std::vector<Map> maps_;
   EpochObjects epochs_;
   bool unconfirmed_ = false;  // a write may have been carried out though it seemed to fail

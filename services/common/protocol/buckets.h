@@ -13,7 +13,7 @@
 /// The protocol: docs/design/0002-replication.md.
 namespace adamant::protocol {
 
-/// Record of which servers have a bucket. Only the controller changes it, by compare and swap on
+/// The servers that have a bucket. Only the controller changes it, by compare and swap on
 /// the version. On the wire and in the CRD: `epoch`, `members`, `leaver`, `heir`.
 struct Configuration {
   /// Rises by one with every change of primary or replicas; 0: none yet.
@@ -97,8 +97,8 @@ struct ParameterServerProgress {
 /// Durations of the phases of a promotion.
 struct FailoverTimes {
   double detect_seconds = 0;     ///< from the last beacon to the proposal
-  double replace_seconds = 0;    ///< from the proposal to the new record
-  double reconcile_seconds = 0;  ///< from the record to serving
+  double replace_seconds = 0;    ///< from the proposal to the new configuration
+  double reconcile_seconds = 0;  ///< from the configuration to serving
 };
 
 /// A server serves the bucket as its primary under this configuration, or cannot.

@@ -24,7 +24,7 @@ class Following {
     Clock::Duration grace{};  ///< of the promise
   };
 
-  /// The last three must outlive this; record and copy are the replica's.
+  /// The last three must outlive this; configuration and copy are the replica's.
   Following(BucketId bucket,
             const Options& options,
             ReplicaHost& host,

@@ -21,7 +21,7 @@ class Leading {
     std::uint64_t max_log_bytes = 0;  ///< that a learner keeps until it has its copy
   };
 
-  /// The last three must outlive this; record and log are the replica's.
+  /// The last three must outlive this; configuration and log are the replica's.
   Leading(BucketId bucket,
           const Options& options,
           ReplicaHost& host,

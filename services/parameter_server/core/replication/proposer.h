@@ -15,7 +15,7 @@ namespace adamant::parameter_server {
 /// be taken then. Threads: one at a time.
 class Proposer {
  public:
-  /// The last three must outlive this; record and log are the replica's.
+  /// The last three must outlive this; configuration and log are the replica's.
   Proposer(BucketId bucket,
            const ServerId& self,
            ReplicaHost& host,

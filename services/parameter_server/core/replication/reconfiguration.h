@@ -14,7 +14,7 @@ namespace adamant::parameter_server {
 /// joins, and who is lost leaves. Threads: one at a time.
 class Reconfiguration {
  public:
-  /// All must outlive this; record and log are the replica's.
+  /// All must outlive this; configuration and log are the replica's.
   Reconfiguration(const Configuration& configuration,
                   const EntryLog& log,
                   Leading& leading,

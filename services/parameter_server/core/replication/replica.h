@@ -54,7 +54,7 @@ class Replica {
 
   // --- What happens
 
-  /// A record of this bucket, from the controller.
+  /// A configuration of this bucket, from the controller.
   void OnConfiguration(const Configuration& configuration, Clock::TimePoint now);
 
   /// These servers are proved to be dead.

@@ -61,7 +61,7 @@ class ParameterServer {
 
   // --- The controller
 
-  /// The records, by bucket (lines of a lower configuration than known are ignored), and the
+  /// The configurations, by bucket (lines of a lower configuration than known are ignored), and the
   /// servers that are proved to be dead.
   void SetConfigurations(std::span<const Configuration> buckets, const std::vector<ServerId>& dead);
 

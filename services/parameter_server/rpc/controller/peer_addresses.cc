@@ -7,7 +7,7 @@
 namespace adamant::parameter_server {
 namespace {
 
-// Holders that records name.
+// Holders that configurations name.
 std::set<ServerId> NamedIn(const protocol::Membership& membership) {
   std::set<ServerId> named;
   for (const protocol::Configuration& bucket : membership.buckets) {

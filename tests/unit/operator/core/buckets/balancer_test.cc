@@ -70,7 +70,7 @@ class BalancerTest : public testing::Test {
 
   void CountMoves() {
     std::vector<std::uint32_t> moves(servers_.size());
-    for (const Configuration& record : configurations_.records()) {
+    for (const Configuration& record : configurations_.all()) {
       if (record.learner) {
         ++moves[record.learner->slot];
         ++moves[record.primary.slot];
@@ -89,7 +89,7 @@ class BalancerTest : public testing::Test {
   }
 
   [[nodiscard]] std::uint32_t CountLearners() const {
-    const auto& records = configurations_.records();
+    const auto& records = configurations_.all();
     return static_cast<std::uint32_t>(std::ranges::count_if(
         records, [](const Configuration& record) { return record.learner.has_value(); }));
   }
@@ -125,14 +125,14 @@ class BalancerTest : public testing::Test {
   }
 
   void ExpectFull() {
-    for (const Configuration& record : configurations_.records()) {
+    for (const Configuration& record : configurations_.all()) {
       EXPECT_EQ(record.replicas.size(), settings_.copies);
     }
   }
 
   // Nobody has more than one above the least.
   void ExpectEven() {
-    const Load load(configurations_.records(), settings_.parameter_servers);
+    const Load load(configurations_.all(), settings_.parameter_servers);
     const auto even = [](const std::vector<std::uint32_t>& counts) {
       const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
       return *most - *least;
@@ -154,7 +154,7 @@ TEST_F(BalancerTest, BucketsGetTheirCopiesOnDifferentServersEvenly) {
   RunToRest();
   ExpectFull();
   ExpectEven();
-  for (const Configuration& record : configurations_.records()) {
+  for (const Configuration& record : configurations_.all()) {
     std::vector<std::uint32_t> slots;
     for (const ServerId& replica : record.replicas) {
       slots.push_back(replica.slot);
@@ -187,7 +187,7 @@ TEST_F(BalancerTest, SecondCopiesAreMadeBeforeThirdOnes) {
   Start(3, 30, 3);
   for (bool done = false; !done;) {
     PlaceHints();
-    const auto& records = configurations_.records();
+    const auto& records = configurations_.all();
     const auto has_one = [](const Configuration& record) { return record.replicas.size() == 1; };
     const auto waiting = std::ranges::count_if(records, [&](const Configuration& record) {
       return has_one(record) && !record.learner.has_value();
@@ -209,7 +209,7 @@ TEST_F(BalancerTest, CopiesGoToOtherZonesAndMachines) {
   }
   RunToRest();
   ExpectFull();
-  for (const Configuration& record : configurations_.records()) {
+  for (const Configuration& record : configurations_.all()) {
     std::vector<std::string> zones;
     for (const ServerId& replica : record.replicas) {
       zones.push_back(servers_[replica.slot].zone);
@@ -226,7 +226,7 @@ TEST_F(BalancerTest, CopiesThatCameToShareAMachineMoveApartWhenThereIsAnother) {
   }
   RunToRest();
   const auto together = [this] {
-    return std::ranges::count_if(configurations_.records(), [this](const Configuration& record) {
+    return std::ranges::count_if(configurations_.all(), [this](const Configuration& record) {
       return servers_[record.replicas[0].slot].node == servers_[record.replicas[1].slot].node;
     });
   };
@@ -252,7 +252,7 @@ TEST_F(BalancerTest, CopiesThatCameToShareAZoneMoveApartAsFarAsServersAreThere) 
   servers_[4].zone = "c";
   RunToRest();
   ExpectFull();
-  for (const Configuration& record : configurations_.records()) {
+  for (const Configuration& record : configurations_.all()) {
     std::set<std::string> zones;
     for (const ServerId& replica : record.replicas) {
       zones.insert(servers_[replica.slot].zone);
@@ -281,7 +281,7 @@ TEST_F(BalancerTest, BelowTheMinimumCopiesAreMadeAtOnce) {
   Kill(2);
   PlaceHints();
   int urgent = 0;
-  for (const Configuration& record : configurations_.records()) {
+  for (const Configuration& record : configurations_.all()) {
     if (record.learner) {
       ++urgent;
       EXPECT_LT(record.replicas.size(), settings_.min_in_sync);
@@ -318,10 +318,10 @@ TEST_F(BalancerTest, ADrainingServerHandsItsPrimariesOverAndLeavesItsBuckets) {
   RunToRest();
   servers_[0].draining = true;
   RunToRest();
-  const Load load(configurations_.records(), 3);
+  const Load load(configurations_.all(), 3);
   EXPECT_EQ(load.copies[0], 0u);
   EXPECT_THAT(load.primaries, testing::Contains(Ge(5u)));
-  for (const Configuration& record : configurations_.records()) {
+  for (const Configuration& record : configurations_.all()) {
     EXPECT_THAT(record.replicas, testing::SizeIs(Ge(1u)));
     EXPECT_FALSE(record.learner) << "it may come back: its copies are not made elsewhere yet";
   }
@@ -333,18 +333,18 @@ TEST_F(BalancerTest, ADrainingServerStaysWhereTooFewWouldRemain) {
   servers_[0].draining = true;
   servers_[1].draining = true;
   RunToRest();
-  for (const Configuration& record : configurations_.records()) {
+  for (const Configuration& record : configurations_.all()) {
     EXPECT_THAT(record.replicas, testing::SizeIs(3u));
   }
   servers_[1].draining = false;
   RunToRest();
-  EXPECT_EQ(Load(configurations_.records(), 3).copies[0], 0u);
+  EXPECT_EQ(Load(configurations_.all(), 3).copies[0], 0u);
 }
 
 TEST_F(BalancerTest, ADeadServerIsReplacedForBucketsThatWereNeverCreated) {
   Start(3, 6, 1);
   servers_[0].running = false;
-  const auto server = Balancer::Replacement(servers_, Load(configurations_.records(), 3));
+  const auto server = Balancer::Replacement(servers_, Load(configurations_.all(), 3));
   ASSERT_TRUE(server.has_value());
   EXPECT_NE(server->slot, 0u);
 }

@@ -108,14 +108,14 @@ TEST_F(EpochClosingTest, WorkersFlushAgainWhatIsRolledBackMeanwhileOrLater) {
   Start();
   CloseParts();
   RollBackBucket();
-  EXPECT_FALSE(closing_.OnRecordsChanged()) << "they have not flushed yet";
+  EXPECT_FALSE(closing_.OnConfigurationsChanged()) << "they have not flushed yet";
   EXPECT_THAT(Sent<FlushWorker>(FlushAll()), SizeIs(2));
   EXPECT_THAT(Sent<TakeSnapshot>(FlushAll()), SizeIs(2));
-  EXPECT_FALSE(closing_.OnRecordsChanged()) << "nothing is rolled back";
+  EXPECT_FALSE(closing_.OnConfigurationsChanged()) << "nothing is rolled back";
   EXPECT_TRUE(IsSnapshotNeeded());
   const std::uint64_t snapshot = state_.row.snapshot;
   RollBackBucket();
-  EXPECT_TRUE(closing_.OnRecordsChanged());
+  EXPECT_TRUE(closing_.OnConfigurationsChanged());
   EXPECT_THAT(Sent<FlushWorker>(Take()), SizeIs(2));
   EXPECT_FALSE(IsSnapshotNeeded());
   EXPECT_THAT(Sent<TakeSnapshot>(FlushAll()), SizeIs(2));

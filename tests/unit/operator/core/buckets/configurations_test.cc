@@ -1,7 +1,8 @@
+#include "operator/core/buckets/configurations.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "operator/core/buckets/configurations.h"
 #include "operator/core/buckets/dead_servers.h"
 #include "operator/core/buckets/promotions.h"
 
@@ -44,18 +45,18 @@ Proposal Add(ServerId by, ServerId subject, ConfigurationVersion configuration_v
 }
 
 // One bucket, created, of A with B and C as secondaries.
-class RecordsTest : public testing::Test {
+class ConfigurationsTest : public testing::Test {
  protected:
-  RecordsTest() {
+  ConfigurationsTest() {
     configurations_.Assign({kA});
     configurations_.OnServing(kA, 0, 1);
     for (const ServerId& learner : {kB, kC}) {
       configurations_.SetHint(0, {.learner = learner});
-      configurations_.Apply(Add(kA, learner, record().version));
+      configurations_.Apply(Add(kA, learner, configuration().version));
     }
   }
 
-  [[nodiscard]] const Configuration& record() const { return configurations_.At(0); }
+  [[nodiscard]] const Configuration& configuration() const { return configurations_.At(0); }
 
   JobState state_;
   Configurations configurations_{state_, 1};
@@ -64,23 +65,23 @@ class RecordsTest : public testing::Test {
   const Clock::TimePoint start_{std::chrono::hours(1)};
 };
 
-TEST_F(RecordsTest, AdditionsRaiseTheConfigurationAndFulfilTheAdvice) {
-  EXPECT_EQ(record().version, 3u);
-  EXPECT_EQ(record().generation, 1u);
-  EXPECT_THAT(record().replicas, ElementsAre(kA, kB, kC));
-  EXPECT_EQ(record().learner, std::nullopt);
+TEST_F(ConfigurationsTest, AdditionsRaiseTheConfigurationAndFulfilTheHint) {
+  EXPECT_EQ(configuration().version, 3u);
+  EXPECT_EQ(configuration().generation, 1u);
+  EXPECT_THAT(configuration().replicas, ElementsAre(kA, kB, kC));
+  EXPECT_EQ(configuration().learner, std::nullopt);
   EXPECT_TRUE(configurations_.IsServed(0));
-  EXPECT_TRUE(record().created);
+  EXPECT_TRUE(configuration().created);
 }
 
-TEST_F(RecordsTest, AProposalOfAnotherConfigurationIsNotAllowed) {
+TEST_F(ConfigurationsTest, AProposalOfAnotherConfigurationIsNotAllowed) {
   EXPECT_TRUE(configurations_.Allows(Drop(kA, kB, 3)));
   EXPECT_FALSE(configurations_.Allows(Drop(kA, kB, 2)));
   EXPECT_FALSE(configurations_.Allows(Drop(kA, kB, 4)));
   EXPECT_FALSE(configurations_.Allows({.bucket = 1, .configuration_version = 3, .proposer = kB}));
 }
 
-TEST_F(RecordsTest, OnlyThePrimaryAddsAndDropsAndOnlySecondariesAreProposed) {
+TEST_F(ConfigurationsTest, OnlyThePrimaryAddsAndDropsAndOnlySecondariesAreProposed) {
   EXPECT_FALSE(configurations_.Allows(Drop(kB, kC, 3)));
   EXPECT_FALSE(configurations_.Allows(Drop(kA, kA, 3)));
   EXPECT_FALSE(configurations_.Allows(Promote(kA, 3)));
@@ -89,20 +90,20 @@ TEST_F(RecordsTest, OnlyThePrimaryAddsAndDropsAndOnlySecondariesAreProposed) {
   EXPECT_FALSE(configurations_.Allows(Add(kA, {3, 1}, 3)));  // nobody has named this learner
 }
 
-TEST_F(RecordsTest, TheOldPrimaryLeavesUnlessItReleasedTheConfiguration) {
+TEST_F(ConfigurationsTest, TheOldPrimaryLeavesUnlessItReleasedTheConfiguration) {
   configurations_.Apply(Promote(kB, 3));
-  EXPECT_EQ(record().primary, kB);
-  EXPECT_THAT(record().replicas, ElementsAre(kB, kC));
+  EXPECT_EQ(configuration().primary, kB);
+  EXPECT_THAT(configuration().replicas, ElementsAre(kB, kC));
   EXPECT_FALSE(configurations_.IsServed(0));
   Proposal released = Promote(kC, 4);
   released.released = true;
   configurations_.Apply(released);
-  EXPECT_EQ(record().primary, kC);
-  EXPECT_THAT(record().replicas, ElementsAre(kB, kC));
-  EXPECT_EQ(record().version, 5u);
+  EXPECT_EQ(configuration().primary, kC);
+  EXPECT_THAT(configuration().replicas, ElementsAre(kB, kC));
+  EXPECT_EQ(configuration().version, 5u);
 }
 
-TEST_F(RecordsTest, OnlyThePrimaryOfTheConfigurationServes) {
+TEST_F(ConfigurationsTest, OnlyThePrimaryOfTheConfigurationServes) {
   configurations_.Apply(Promote(kB, 3));
   EXPECT_FALSE(configurations_.OnServing(kA, 0, 4));
   EXPECT_FALSE(configurations_.OnServing(kB, 0, 3));
@@ -112,15 +113,15 @@ TEST_F(RecordsTest, OnlyThePrimaryOfTheConfigurationServes) {
   EXPECT_TRUE(configurations_.IsServed(0));
 }
 
-TEST_F(RecordsTest, ARestoreRaisesConfigurationAndGeneration) {
+TEST_F(ConfigurationsTest, ARestoreRaisesConfigurationAndGeneration) {
   configurations_.Restore(0, {2, 9});
-  EXPECT_EQ(record().version, 4u);
-  EXPECT_EQ(record().generation, 2u);
-  EXPECT_THAT(record().replicas, ElementsAre(ServerId{2, 9}));
+  EXPECT_EQ(configuration().version, 4u);
+  EXPECT_EQ(configuration().generation, 2u);
+  EXPECT_THAT(configuration().replicas, ElementsAre(ServerId{2, 9}));
   EXPECT_EQ(configurations_.ServiceOf(0), Configurations::Service::kRestoring);
 }
 
-TEST_F(RecordsTest, DeathsAreThoseThatRecordsName) {
+TEST_F(ConfigurationsTest, DeathsAreThoseThatConfigurationsName) {
   EXPECT_FALSE(dead_servers_.MarkDead({0, 7}));
   EXPECT_TRUE(dead_servers_.MarkDead(kC));
   EXPECT_FALSE(dead_servers_.MarkDead(kC));
@@ -131,10 +132,10 @@ TEST_F(RecordsTest, DeathsAreThoseThatRecordsName) {
   dead_servers_.Prune();
   EXPECT_THAT(state_.dead, ElementsAre(kA));
   EXPECT_TRUE(dead_servers_.MarkAllDead());
-  EXPECT_THAT(state_.dead, IsSupersetOf(record().replicas));
+  EXPECT_THAT(state_.dead, IsSupersetOf(configuration().replicas));
 }
 
-TEST_F(RecordsTest, APromotionWaitsForOtherProposalsAndTheHighestLsnWins) {
+TEST_F(ConfigurationsTest, APromotionWaitsForOtherProposalsAndTheHighestLsnWins) {
   promotions_.Add(Promote(kB, 3, 10), start_);
   EXPECT_THAT(promotions_.Decide(start_, 3), IsEmpty());
   EXPECT_EQ(promotions_.NextTimer(), start_ + Promotions::kWindow);
@@ -145,14 +146,14 @@ TEST_F(RecordsTest, APromotionWaitsForOtherProposalsAndTheHighestLsnWins) {
   EXPECT_EQ(promotions_.NextTimer(), std::nullopt);
 }
 
-TEST_F(RecordsTest, TheWindowEndsWithoutThoseWhoDoNotPropose) {
+TEST_F(ConfigurationsTest, TheWindowEndsWithoutThoseWhoDoNotPropose) {
   promotions_.Add(Promote(kB, 3, 10), start_);
   const auto winners = promotions_.Decide(start_ + Promotions::kWindow, 3);
   ASSERT_THAT(winners, SizeIs(1));
   EXPECT_EQ(winners[0].proposer, kB);
 }
 
-TEST_F(RecordsTest, TheDeadAreNotWaitedForAndDoNotWin) {
+TEST_F(ConfigurationsTest, TheDeadAreNotWaitedForAndDoNotWin) {
   dead_servers_.MarkDead(kC);
   promotions_.Add(Promote(kC, 3, 99), start_);
   promotions_.Add(Promote(kB, 3, 10), start_);
@@ -161,14 +162,14 @@ TEST_F(RecordsTest, TheDeadAreNotWaitedForAndDoNotWin) {
   EXPECT_EQ(winners[0].proposer, kB);
 }
 
-TEST_F(RecordsTest, AReleasedConfigurationIsPromotedAtOnce) {
+TEST_F(ConfigurationsTest, AReleasedConfigurationIsPromotedAtOnce) {
   Proposal released = Promote(kB, 3, 10);
   released.released = true;
   promotions_.Add(released, start_);
   EXPECT_THAT(promotions_.Decide(start_, 3), SizeIs(1));
 }
 
-TEST_F(RecordsTest, AProposalThatAnotherChangeOvertookIsForgotten) {
+TEST_F(ConfigurationsTest, AProposalThatAnotherChangeOvertookIsForgotten) {
   promotions_.Add(Promote(kB, 3, 10), start_);
   configurations_.Apply(Drop(kA, kC, 3));
   EXPECT_THAT(promotions_.Decide(start_ + Promotions::kWindow, 3), IsEmpty());
