@@ -10,7 +10,7 @@ import pathlib
 import re
 import sys
 
-LEVELS = ["base", "leaf", "core", "edge", "body", "tool", "main", "tests"]
+LEVELS = ["base", "leaf", "core", "edge", "reconciler", "tool", "main", "tests"]
 CLOSED = {"base", "leaf", "core"}  # levels whose headers do not show third parties to other folders
 OURS = ("services/", "operator/", "proto/", "tests/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that no retired word is in the code, its comments, the protocol, the tests or the pages: docs/glossary.md says what is
-said instead. Words count as parts of identifiers: `heir` is in `HasHeirs` and `next_heir`, and not in `their`. Texts between
+"""Checks that no retired word is in the code, its comments, the protocol, the tests, the tools or the pages: docs/glossary.md says
+what is said instead. Words count as parts of identifiers: `heir` is in `HasHeirs` and `next_heir`, and not in `their`. Texts between
 quotes in code are free: some are names of stored fields, or what users read.
 
 usage: tools/check_words.py [ROOT]      exit code 1 if there are faults
@@ -52,10 +52,12 @@ EXCEPTIONS = [
     ("heir", r"tests/(bench|processes|integration)/.*", "tests that speak the protocol as others see it"),
 ]
 
-FOLDERS = ("services", "operator", "proto", "tests", "docs")
+FOLDERS = ("services", "operator", "proto", "tests", "tools", "docs")
 SUFFIXES = {".h", ".cc", ".proto", ".md"}
-# What was, under the names of then.
-HISTORY = {"docs/glossary.md", "docs/bench/history.md", "docs/design/0004-structure.md"}
+SUFFIXES_OF_TOOLS = {"", ".py", ".txt"}
+# What was, under the names of then; and this.
+HISTORY = {"docs/glossary.md", "docs/bench/history.md", "docs/design/0004-structure.md", "tools/check_words.py",
+           "tools/check_words_test.py"}
 LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -88,7 +90,8 @@ def check(root: pathlib.Path) -> tuple[int, list[str]]:
     for folder in FOLDERS:
         for file in sorted((root / folder).rglob("*")):
             path = file.relative_to(root).as_posix()
-            if file.suffix in SUFFIXES and path not in HISTORY:
+            read = SUFFIXES_OF_TOOLS if folder == "tools" else SUFFIXES
+            if file.is_file() and file.suffix in read and path not in HISTORY:
                 count += 1
                 faults += faults_of(path, file.read_text(encoding="utf-8"))
                 stem = snake(file.stem)

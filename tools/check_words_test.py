@@ -31,6 +31,11 @@ class CheckWordsTest(unittest.TestCase):
         self.assertEqual(len(self.faults("docs/a.md", "The \"heir\".\n")), 1)
         self.assertEqual(self.faults("docs/glossary.md", "| successor | heir |\n"), [])
 
+    def test_tools_count(self):
+        self.assertEqual(len(self.faults("tools/a.py", "roster = 1\n")), 1)
+        self.assertEqual(len(self.faults("tools/a", "# The roster.\n")), 1)
+        self.assertEqual(self.faults("tools/__pycache__/a.pyc", "roster"), [])
+
     def test_file_names_count(self):
         self.assertEqual(len(self.faults("operator/core/roster.h", "")), 1)
 

@@ -13,9 +13,9 @@ Cluster::Cluster(std::uint64_t seed, Mutation mutation) : world(seed, mutation) 
     checker.OnChange(change);
   });
   for (const char* name : {"operator-0", "operator-1"}) {
-    replicas.push_back(std::make_unique<Replica>(world, network, name));
+    operators.push_back(std::make_unique<OperatorProcess>(world, network, name));
   }
-  replicas.front()->Lead();
+  operators.front()->Lead();
   Tick();
 }
 
@@ -24,8 +24,8 @@ bool Cluster::Step() {
     return false;
   }
   nodes.OnApiChanged();
-  for (const auto& replica : replicas) {
-    replica->OnApiChanged();
+  for (const auto& process : operators) {
+    process->OnApiChanged();
   }
   if (world.scheduler.executed() > kMostEvents) {
     world.violations.Report("too much happens");
@@ -41,8 +41,8 @@ void Cluster::RunFor(Clock::Duration time) {
 }
 
 void Cluster::ChangeLeader() {
-  replicas.front()->Crash();
-  replicas.back()->Lead();
+  operators.front()->Crash();
+  operators.back()->Lead();
 }
 
 std::string Cluster::Details() const {

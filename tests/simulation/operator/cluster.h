@@ -7,7 +7,7 @@
 #include "tests/simulation/operator/checker.h"
 #include "tests/simulation/operator/cluster/network.h"
 #include "tests/simulation/operator/cluster/nodes.h"
-#include "tests/simulation/operator/cluster/replica.h"
+#include "tests/simulation/operator/cluster/operator_process.h"
 #include "tests/simulation/operator/user.h"
 #include "tests/simulation/operator/world/world.h"
 
@@ -58,7 +58,7 @@ struct Cluster {
   Checker checker{world};
   Nodes nodes{world, network, checker};
   User user{world, checker};
-  std::vector<std::unique_ptr<Replica>> replicas;
+  std::vector<std::unique_ptr<OperatorProcess>> operators;
 };
 
 }  // namespace adamant::orchestration

@@ -12,18 +12,20 @@ constexpr seconds kLongest{40};
 }  // namespace
 
 Faults::Faults(World& world,
-               std::vector<std::unique_ptr<Replica>>& replicas,
+               std::vector<std::unique_ptr<OperatorProcess>>& operators,
                Network& network,
                Nodes& nodes,
                User& user)
-    : world_(world), replicas_(replicas), network_(network), nodes_(nodes), user_(user) {}
+    : world_(world), operators_(operators), network_(network), nodes_(nodes), user_(user) {}
 
 void Faults::Begin() {
   until_ = world_.scheduler.Now() + world_.scheduler.Random(kShortest, kLongest);
   PlanNext();
 }
 
-Replica& Faults::Any() { return *replicas_[world_.scheduler.rng().Below(replicas_.size())]; }
+OperatorProcess& Faults::Any() {
+  return *operators_[world_.scheduler.rng().Below(operators_.size())];
+}
 
 void Faults::PlanNext() {
   const auto delay = world_.scheduler.Random(milliseconds(50), seconds(4));
@@ -47,37 +49,37 @@ void Faults::Inject() {
 }
 
 void Faults::InjectOnOperators(std::uint64_t which) {
-  Replica& replica = Any();
+  OperatorProcess& process = Any();
   switch (which) {
     case 0:
-      replica.Crash();
-      return Succeed(replica);
+      process.Crash();
+      return Succeed(process);
     case 1:
     case 2:
     case 3:  // in the midst of what it does next
-      replica.CrashAtWrite(1 + world_.scheduler.rng().Below(8), world_.scheduler.Chance(0.5));
-      return Succeed(replica);
+      process.CrashAtWrite(1 + world_.scheduler.rng().Below(8), world_.scheduler.Chance(0.5));
+      return Succeed(process);
     case 4:
-      replica.StandDown();
-      return Succeed(replica);
+      process.StandDown();
+      return Succeed(process);
     case 5:
-      return Succeed(replica);
+      return Succeed(process);
     case 6:
     case 7:
-      return replica.Lag(world_.scheduler.Random(milliseconds(100), seconds(6)),
+      return process.Lag(world_.scheduler.Random(milliseconds(100), seconds(6)),
                          world_.scheduler.Random(seconds(1), seconds(10)));
     case 8:
       world_.api.Compact();
       return;
     default:
-      return Trouble(replica);
+      return Trouble(process);
   }
 }
 
 // Another operator leads some time after; if this one still does, it learns of it later yet.
-void Faults::Succeed(Replica& replica) {
-  for (const auto& other : replicas_) {
-    if (other.get() != &replica) {
+void Faults::Succeed(OperatorProcess& process) {
+  for (const auto& other : operators_) {
+    if (other.get() != &process) {
       const auto begin = world_.scheduler.Random(milliseconds(50), seconds(6));
       const auto overlap = world_.scheduler.Random(milliseconds(0), seconds(5));
       world_.scheduler.After(begin, nullptr, [this, each = other.get()] {
@@ -85,26 +87,26 @@ void Faults::Succeed(Replica& replica) {
           each->Lead();
         }
       });
-      world_.scheduler.After(begin + overlap, nullptr, [this, &replica] {
+      world_.scheduler.After(begin + overlap, nullptr, [this, &process] {
         if (!over_) {
-          replica.StandDown();
+          process.StandDown();
         }
       });
     }
   }
 }
 
-void Faults::Trouble(Replica& replica) {
+void Faults::Trouble(OperatorProcess& process) {
   const auto chance = [&] {
     return world_.scheduler.Chance(0.5) ? 0.0 : 0.4 * world_.scheduler.rng().Uniform();
   };
-  replica.transport().SetTroubles({.refused = chance(),
+  process.transport().SetTroubles({.refused = chance(),
                                    .answer_lost = chance(),
                                    .late = chance(),
                                    .slow = chance(),
                                    .cut = chance()});
-  world_.scheduler.After(world_.scheduler.Random(seconds(1), seconds(10)), nullptr, [&replica] {
-    replica.transport().SetTroubles({});
+  world_.scheduler.After(world_.scheduler.Random(seconds(1), seconds(10)), nullptr, [&process] {
+    process.transport().SetTroubles({});
   });
 }
 
@@ -152,10 +154,10 @@ void Faults::EndAll() {
   over_ = true;
   world_.scheduler.Record("faults", "are over");
   user_.Resume();
-  for (const auto& replica : replicas_) {
-    replica->transport().SetTroubles({});
-    replica->CrashAtWrite(0, false);
-    replica->StandDown();
+  for (const auto& process : operators_) {
+    process->transport().SetTroubles({});
+    process->CrashAtWrite(0, false);
+    process->StandDown();
   }
   Any().Lead();
 }

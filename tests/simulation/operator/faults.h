@@ -7,7 +7,7 @@
 
 #include "tests/simulation/operator/checker.h"
 #include "tests/simulation/operator/cluster/nodes.h"
-#include "tests/simulation/operator/cluster/replica.h"
+#include "tests/simulation/operator/cluster/operator_process.h"
 
 namespace adamant::orchestration {
 
@@ -17,7 +17,7 @@ class User;
 class Faults {
  public:
   Faults(World& world,
-         std::vector<std::unique_ptr<Replica>>& replicas,
+         std::vector<std::unique_ptr<OperatorProcess>>& operators,
          Network& network,
          Nodes& nodes,
          User& user);
@@ -34,13 +34,13 @@ class Faults {
   void InjectOnPods(std::uint64_t which);
   void InjectOnOperators(std::uint64_t which);
   void LoseNode();
-  void Trouble(Replica& replica);
-  void Succeed(Replica& replica);
+  void Trouble(OperatorProcess& process);
+  void Succeed(OperatorProcess& process);
   void EndAll();
-  Replica& Any();
+  OperatorProcess& Any();
 
   World& world_;
-  std::vector<std::unique_ptr<Replica>>& replicas_;
+  std::vector<std::unique_ptr<OperatorProcess>>& operators_;
   Network& network_;
   Nodes& nodes_;
   User& user_;

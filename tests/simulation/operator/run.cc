@@ -59,9 +59,9 @@ void CheckEnd(Cluster& cluster, Outcome& outcome) {
       cluster.world.violations.Report("the job failed: " + state->message);
     }
   }
-  for (const auto& replica : cluster.replicas) {
-    if (replica->leads()) {
-      outcome.writes = replica->transport().writes();
+  for (const auto& process : cluster.operators) {
+    if (process->leads()) {
+      outcome.writes = process->transport().writes();
     }
   }
   cluster.checker.CheckLosses(user.uid());
@@ -103,7 +103,7 @@ void Conclude(Cluster& cluster, Outcome& outcome) {
 Outcome RunSeed(std::uint64_t seed, Mutation mutation) {
   Outcome outcome;
   Cluster cluster(seed, mutation);
-  Faults faults(cluster.world, cluster.replicas, cluster.network, cluster.nodes, cluster.user);
+  Faults faults(cluster.world, cluster.operators, cluster.network, cluster.nodes, cluster.user);
   if (cluster.world.scheduler.Chance(0.15)) {
     cluster.user.WantForever();
   }
@@ -127,16 +127,16 @@ Outcome RunWithCrashes(std::uint64_t seed, const std::vector<LeaderCrash>& crash
   cluster.user.Apply();
   std::size_t leader = 0;
   for (const LeaderCrash& crash : crashes) {
-    Replica& replica = *cluster.replicas[leader];
-    const int before = replica.crashes();
-    replica.CrashAtWrite(crash.write, crash.after);
-    replica.Lead();
-    cluster.RunUntil([&] { return replica.crashes() > before; },
+    OperatorProcess& process = *cluster.operators[leader];
+    const int before = process.crashes();
+    process.CrashAtWrite(crash.write, crash.after);
+    process.Lead();
+    cluster.RunUntil([&] { return process.crashes() > before; },
                      kTimeout,
                      "the leader does not get to its write " + std::to_string(crash.write));
-    leader = (leader + 1) % cluster.replicas.size();
+    leader = (leader + 1) % cluster.operators.size();
   }
-  cluster.replicas[leader]->Lead();
+  cluster.operators[leader]->Lead();
   Conclude(cluster, outcome);
   return outcome;
 }

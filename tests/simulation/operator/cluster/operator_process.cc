@@ -1,4 +1,4 @@
-#include "tests/simulation/operator/cluster/replica.h"
+#include "tests/simulation/operator/cluster/operator_process.h"
 
 #include <algorithm>
 #include <utility>
@@ -18,7 +18,7 @@ constexpr seconds kLongestRetry{5};
 
 }  // namespace
 
-struct Replica::ProcessState {
+struct OperatorProcess::ProcessState {
   using NodeCache = kube::Informer<kube::NodeView>;
   using BudgetCache = kube::Informer<kube::BudgetView>;
 
@@ -65,7 +65,7 @@ struct Replica::ProcessState {
   }
 };
 
-Replica::Replica(World& world, Network& network, std::string name)
+OperatorProcess::OperatorProcess(World& world, Network& network, std::string name)
     : world_(world),
       network_(network),
       name_(std::move(name)),
@@ -74,9 +74,9 @@ Replica::Replica(World& world, Network& network, std::string name)
   Start();
 }
 
-Replica::~Replica() { StandDown(); }
+OperatorProcess::~OperatorProcess() { StandDown(); }
 
-void Replica::Start() {
+void OperatorProcess::Start() {
   world_.scheduler.Record(name_, "starts");
   life_ = std::make_shared<Life>(Life{.name = name_});
   transport_.SetDead(false);
@@ -103,12 +103,12 @@ void Replica::Start() {
        .step = [this] { return process_->budgets.Step(); }}};
 }
 
-void Replica::Lead() {
+void OperatorProcess::Lead() {
   candidate_ = true;
   TryToLead();
 }
 
-void Replica::TryToLead() {
+void OperatorProcess::TryToLead() {
   if (leads() || !candidate_) {
     return;
   }
@@ -124,27 +124,27 @@ void Replica::TryToLead() {
       .clock = world_.scheduler,
       .pods = {.image = "adamant", .control_service = "adamant-control:7070"},
       .new_id = [this] { return world_.ids(); }});
-  bodies_ = std::make_unique<kube::JobReconcilers>(
+  reconcilers_ = std::make_unique<kube::JobReconcilers>(
       *context_, [this](const std::string& key) { Wake(key, {}); });
   for (const auto& job : process_->jobs.All()) {
     Wake(kube::ToString(job->key), {});
   }
 }
 
-void Replica::StandDown() {
+void OperatorProcess::StandDown() {
   candidate_ = false;
   if (!leads()) {
     return;
   }
   world_.scheduler.Record(name_, "leads no more");
-  bodies_ = nullptr;
+  reconcilers_ = nullptr;
   hub_ = nullptr;
   context_ = nullptr;
   planned_.clear();
   failures_.clear();
 }
 
-void Replica::Crash() {
+void OperatorProcess::Crash() {
   if (dead()) {
     return;
   }
@@ -162,7 +162,7 @@ void Replica::Crash() {
 }
 
 // The code that is running goes on to its end, but nobody hears of it.
-void Replica::CrashAtWrite(std::size_t n, bool after) {
+void OperatorProcess::CrashAtWrite(std::size_t n, bool after) {
   transport_.CrashAtWrite(n, after, [this] {
     if (hub_ != nullptr) {
       hub_->Mute();
@@ -170,12 +170,12 @@ void Replica::CrashAtWrite(std::size_t n, bool after) {
   });
 }
 
-void Replica::Lag(Clock::Duration lag, Clock::Duration time) {
+void OperatorProcess::Lag(Clock::Duration lag, Clock::Duration time) {
   lag_ = lag;
   lags_until_ = world_.scheduler.Now() + time;
 }
 
-void Replica::OnApiChanged() {
+void OperatorProcess::OnApiChanged() {
   if (dead()) {
     return;
   }
@@ -187,7 +187,7 @@ void Replica::OnApiChanged() {
   }
 }
 
-void Replica::Plan(std::size_t feed) {
+void OperatorProcess::Plan(std::size_t feed) {
   const Clock::TimePoint now = world_.scheduler.Now();
   const auto most = now < lags_until_ ? lag_ : Clock::Duration(milliseconds(20));
   const auto delay = world_.scheduler.Random(milliseconds(1), most);
@@ -205,7 +205,7 @@ void Replica::Plan(std::size_t feed) {
   });
 }
 
-void Replica::Wake(const std::string& key, Clock::Duration delay) {
+void OperatorProcess::Wake(const std::string& key, Clock::Duration delay) {
   if (!leads()) {
     return;
   }
@@ -224,13 +224,13 @@ void Replica::Wake(const std::string& key, Clock::Duration delay) {
   });
 }
 
-void Replica::Work(const std::string& key) {
+void OperatorProcess::Work(const std::string& key) {
   const kube::ObjectKey at = kube::ParseObjectKey(key).value();
   const auto view = process_->jobs.Get(at);
   if (view == nullptr || view->deleting) {
-    return bodies_->Drop(at);
+    return reconcilers_->Drop(at);
   }
-  const auto next = bodies_->Work(view, process_->ObjectsOf(view->uid, world_.spreads));
+  const auto next = reconcilers_->Work(view, process_->ObjectsOf(view->uid, world_.spreads));
   process_->events.Step();
   if (transport_.dead()) {
     return Crash();

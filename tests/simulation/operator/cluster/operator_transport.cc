@@ -1,4 +1,4 @@
-#include "tests/simulation/operator/cluster/replica_transport.h"
+#include "tests/simulation/operator/cluster/operator_transport.h"
 
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -24,17 +24,17 @@ std::string KindOf(const HttpRequest& request) {
 
 }  // namespace
 
-bool ReplicaTransport::Happens(double chance) {
+bool OperatorTransport::Happens(double chance) {
   return chance > 0 && world_.scheduler.Chance(chance);
 }
 
-void ReplicaTransport::CrashAtWrite(std::size_t n, bool after, std::function<void()> died) {
+void OperatorTransport::CrashAtWrite(std::size_t n, bool after, std::function<void()> died) {
   crash_in_ = n;
   crash_after_ = after;
   died_ = std::move(died);
 }
 
-void ReplicaTransport::Die() {
+void OperatorTransport::Die() {
   dead_ = true;
   crash_in_ = 0;
   if (died_) {
@@ -42,8 +42,8 @@ void ReplicaTransport::Die() {
   }
 }
 
-absl::StatusOr<HttpResponse> ReplicaTransport::Send(const HttpRequest& request,
-                                                    const kube::Cancellation& cancellation) {
+absl::StatusOr<HttpResponse> OperatorTransport::Send(const HttpRequest& request,
+                                                     const kube::Cancellation& cancellation) {
   ++tries_;
   if (dead_ || Happens(troubles_.refused)) {
     return absl::UnavailableError("connection refused");
@@ -58,8 +58,8 @@ absl::StatusOr<HttpResponse> ReplicaTransport::Send(const HttpRequest& request,
   return response;
 }
 
-absl::StatusOr<HttpResponse> ReplicaTransport::SendWrite(const HttpRequest& request,
-                                                         const kube::Cancellation& cancellation) {
+absl::StatusOr<HttpResponse> OperatorTransport::SendWrite(const HttpRequest& request,
+                                                          const kube::Cancellation& cancellation) {
   writes_.push_back(KindOf(request));
   const bool crash = crash_in_ > 0 && --crash_in_ == 0;
   if (crash && !crash_after_) {
@@ -89,13 +89,13 @@ absl::StatusOr<HttpResponse> ReplicaTransport::SendWrite(const HttpRequest& requ
   return response;
 }
 
-absl::StatusOr<HttpResponse> ReplicaTransport::Pass(const HttpRequest& request,
-                                                    const kube::Cancellation& cancellation) {
+absl::StatusOr<HttpResponse> OperatorTransport::Pass(const HttpRequest& request,
+                                                     const kube::Cancellation& cancellation) {
   return world_.mutation == Mutation::kNone ? world_.api.Send(request, cancellation)
                                             : sabotage_.Send(request, cancellation);
 }
 
-absl::StatusOr<HttpResponse> ReplicaTransport::Stream(
+absl::StatusOr<HttpResponse> OperatorTransport::Stream(
     const HttpRequest& request,
     std::chrono::milliseconds idle,
     const std::function<bool(std::string_view line)>& on_line,

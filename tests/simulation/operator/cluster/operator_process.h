@@ -12,25 +12,25 @@
 #include "operator/kube_client/api/event_recorder.h"
 #include "operator/kube_client/cache/informer.h"
 #include "tests/simulation/operator/cluster/network.h"
-#include "tests/simulation/operator/cluster/replica_transport.h"
+#include "tests/simulation/operator/cluster/operator_transport.h"
 
 namespace adamant::orchestration {
 
-/// One operator: caches that lag behind the API, and the bodies of all jobs while it leads. Does
-/// what kube::Operator does, in one thread and in virtual time.
-class Replica {
+/// One operator: caches that lag behind the API, and the reconcilers of all jobs while it leads.
+/// Does what kube::Operator does, in one thread and in virtual time.
+class OperatorProcess {
  public:
-  Replica(World& world, Network& network, std::string name);
-  ~Replica();
-  Replica(const Replica&) = delete;
-  Replica& operator=(const Replica&) = delete;
+  OperatorProcess(World& world, Network& network, std::string name);
+  ~OperatorProcess();
+  OperatorProcess(const OperatorProcess&) = delete;
+  OperatorProcess& operator=(const OperatorProcess&) = delete;
 
   /// Leads as soon as it is alive and its caches are full.
   void Lead();
 
   /// Leads no more, nor wants to.
   void StandDown();
-  [[nodiscard]] bool leads() const { return bodies_ != nullptr; }
+  [[nodiscard]] bool leads() const { return reconcilers_ != nullptr; }
 
   /// Its process dies and, later, starts anew.
   void Crash();
@@ -46,7 +46,7 @@ class Replica {
   /// From now on this long, caches are behind by up to `lag`.
   void Lag(Clock::Duration lag, Clock::Duration time);
 
-  ReplicaTransport& transport() { return transport_; }
+  OperatorTransport& transport() { return transport_; }
   [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
@@ -69,7 +69,7 @@ class Replica {
   World& world_;
   Network& network_;
   const std::string name_;
-  ReplicaTransport transport_;
+  OperatorTransport transport_;
   const kube::Client client_;
 
   LifePtr life_;  // of its process
@@ -82,7 +82,7 @@ class Replica {
   bool candidate_ = false;
   std::unique_ptr<Hub> hub_;  // while it leads
   std::unique_ptr<kube::ReconcilerContext> context_;
-  std::unique_ptr<kube::JobReconcilers> bodies_;
+  std::unique_ptr<kube::JobReconcilers> reconcilers_;
   std::map<std::string, Clock::TimePoint> planned_;  // work, by key
   std::map<std::string, int> failures_;
 };

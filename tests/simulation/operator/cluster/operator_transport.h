@@ -11,7 +11,7 @@ namespace adamant::orchestration {
 
 /// How one operator reaches the API: requests get lost before or after they take effect, or take
 /// effect late; the process dies at a chosen write; and what the World's Mutation takes away.
-class ReplicaTransport final : public kube::Transport {
+class OperatorTransport final : public kube::Transport {
  public:
   /// What happens to requests: the chance of each.
   struct Troubles {
@@ -22,7 +22,7 @@ class ReplicaTransport final : public kube::Transport {
     double cut = 0;          ///< of watches: broken after some events
   };
 
-  explicit ReplicaTransport(World& world) : world_(world), sabotage_(world) {}
+  explicit OperatorTransport(World& world) : world_(world), sabotage_(world) {}
 
   absl::StatusOr<kube::HttpResponse> Send(const kube::HttpRequest& request,
                                           const kube::Cancellation& cancellation) override;
