@@ -1,4 +1,4 @@
-// Exchange when servers roll back, and when pushes are held: what is retained, what local weights
+// Synchroniser when servers roll back, and when pushes pause: what is retained, what local weights
 // count, and who waits.
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ float Tolerance(const RigOptions& options) {
 
 constexpr RigOptions kPushOften = {.fetch_every = 1000, .push_every = 1, .retain_pushes = 3};
 
-TEST(RetainingExchangeTest, TheLimitIsReachedThenServersAreAskedToFlushAndThreadsWait) {
+TEST(RetainingSynchroniserTest, TheLimitIsReachedThenServersAreAskedToFlushAndThreadsWait) {
   Rig rig(kPushOften);
   rig.Begin();
   const std::uint64_t bytes = Accumulator::BytesOf(rig.plan);
@@ -65,7 +65,7 @@ TEST(RetainingExchangeTest, TheLimitIsReachedThenServersAreAskedToFlushAndThread
   EXPECT_EQ(rig.learner.steps(), 11u);
 }
 
-TEST(RetainingExchangeTest, WhatTheThreadsUseIsReusedNotTakenAnew) {
+TEST(RetainingSynchroniserTest, WhatTheThreadsUseIsReusedNotTakenAnew) {
   Rig rig(kPushOften);
   rig.Begin();
   std::set<const float*> memory;
@@ -90,7 +90,7 @@ TEST(RetainingExchangeTest, WhatTheThreadsUseIsReusedNotTakenAnew) {
   EXPECT_LE(memory.size(), 3 + ThreadChannel::kAccumulators);
 }
 
-TEST(RetainingExchangeTest, WithoutALimitNothingIsRetainedAndNobodyWaits) {
+TEST(RetainingSynchroniserTest, WithoutALimitNothingIsRetainedAndNobodyWaits) {
   RigOptions options = kPushOften;
   options.retain_pushes = 0;
   Rig rig(options);
@@ -193,7 +193,7 @@ TEST(RollbackOfThreadsTest, SumsOfSeveralThreadsAreSentAgain) {
   }
 }
 
-TEST(PausedExchangeTest, NoPushStartsAndThreadsComputeAsLongAsAccumulatorsLast) {
+TEST(PausedSynchroniserTest, NoPushStartsAndThreadsComputeAsLongAsAccumulatorsLast) {
   Rig rig({.fetch_every = 1000, .push_every = 2});
   rig.Begin();
   Train(rig, 2);
@@ -215,7 +215,7 @@ TEST(PausedExchangeTest, NoPushStartsAndThreadsComputeAsLongAsAccumulatorsLast) 
   EXPECT_EQ(rig.synchroniser.statistics().paused, seconds(1));
 }
 
-TEST(PausedExchangeTest, IsAnsweredWhenWhatWasPushedIsAcknowledgedAndCounted) {
+TEST(PausedSynchroniserTest, IsAnsweredWhenWhatWasPushedIsAcknowledgedAndCounted) {
   Rig rig({.fetch_every = 1000, .push_every = 1});
   rig.Begin();
   rig.count_batches = false;
@@ -231,7 +231,7 @@ TEST(PausedExchangeTest, IsAnsweredWhenWhatWasPushedIsAcknowledgedAndCounted) {
   EXPECT_TRUE(rig.synchroniser.TakePaused().has_value());
 }
 
-TEST(PausedExchangeTest, WaitsForWhatHasToBeSentAgain) {
+TEST(PausedSynchroniserTest, WaitsForWhatHasToBeSentAgain) {
   Rig rig({.fetch_every = 1000, .push_every = 1, .retain_pushes = 10});
   rig.Begin();
   Train(rig, 3);
@@ -244,7 +244,7 @@ TEST(PausedExchangeTest, WaitsForWhatHasToBeSentAgain) {
   EXPECT_GT(rig.synchroniser.statistics().updates_resent, 0u);
 }
 
-TEST(PausedExchangeTest, AFlushAStopAndASilentControllerEndIt) {
+TEST(PausedSynchroniserTest, AFlushAStopAndASilentControllerEndIt) {
   for (int way = 0; way < 3; ++way) {
     Rig rig({.fetch_every = 1000, .push_every = 1});
     rig.Begin();

@@ -1,4 +1,4 @@
-// What Exchange and the training threads do at the ends of things: drained, flush, evaluation,
+// What Synchroniser and the training threads do at the ends of things: drained, flush, evaluation,
 // stop.
 
 #include "services/worker/core/sync/synchroniser.h"
@@ -27,7 +27,7 @@ void PutValidationBatch(Rig& rig, std::uint64_t snapshot, DataEpoch epoch = 1) {
   rig.synchroniser.WantSnapshot(epoch, snapshot);
 }
 
-TEST(ExchangeTest, NothingIsTrainedBeforeTheFirstWeightsHaveCome) {
+TEST(SynchroniserTest, NothingIsTrainedBeforeTheFirstWeightsHaveCome) {
   Rig rig({});
   rig.MakeThreads();
   PutBatches(rig, 3);
@@ -39,7 +39,7 @@ TEST(ExchangeTest, NothingIsTrainedBeforeTheFirstWeightsHaveCome) {
   EXPECT_EQ(rig.learner.steps(), 3u);
 }
 
-TEST(ExchangeTest, WhatAccruesIsPushedWhenAllIsDrained) {
+TEST(SynchroniserTest, WhatAccruesIsPushedWhenAllIsDrained) {
   Rig rig({});
   rig.Begin();
   PutBatches(rig, 3);
@@ -50,7 +50,7 @@ TEST(ExchangeTest, WhatAccruesIsPushedWhenAllIsDrained) {
   EXPECT_EQ(rig.acknowledged.size(), 3u);
 }
 
-TEST(ExchangeTest, AFlushDropsQueuedBatchesOfTheEpochAndPushesTheRest) {
+TEST(SynchroniserTest, AFlushDropsQueuedBatchesOfTheEpochAndPushesTheRest) {
   Rig rig({.threads = 2});
   rig.Begin();
   PutBatches(rig, 3);
@@ -67,7 +67,7 @@ TEST(ExchangeTest, AFlushDropsQueuedBatchesOfTheEpochAndPushesTheRest) {
   EXPECT_TRUE(rig.handed_back.empty());
 }
 
-TEST(ExchangeTest, AFlushWaitsUntilPushesAreAcknowledged) {
+TEST(SynchroniserTest, AFlushWaitsUntilPushesAreAcknowledged) {
   Rig rig({});
   rig.Begin();
   PutBatches(rig, 2);
@@ -80,7 +80,7 @@ TEST(ExchangeTest, AFlushWaitsUntilPushesAreAcknowledged) {
   EXPECT_EQ(rig.synchroniser.TakeFlushed(), 1u);
 }
 
-TEST(ExchangeTest, ValidationBatchesWaitForTheirSnapshotAndLeaveTheWeightsAlone) {
+TEST(SynchroniserTest, ValidationBatchesWaitForTheirSnapshotAndLeaveTheWeightsAlone) {
   Rig rig({});
   rig.Begin();
   const std::vector<float> before = rig.LocalWeights();
@@ -102,7 +102,7 @@ TEST(ExchangeTest, ValidationBatchesWaitForTheirSnapshotAndLeaveTheWeightsAlone)
   EXPECT_EQ(rig.synchroniser.statistics().fetches, fetches + 1);
 }
 
-TEST(ExchangeTest, ABatchWhoseEvaluationWasGivenUpIsHandedBack) {
+TEST(SynchroniserTest, ABatchWhoseEvaluationWasGivenUpIsHandedBack) {
   Rig rig({});
   rig.Begin();
   PutValidationBatch(rig, 7);
@@ -115,7 +115,7 @@ TEST(ExchangeTest, ABatchWhoseEvaluationWasGivenUpIsHandedBack) {
   EXPECT_EQ(rig.acknowledged.size(), 1u);
 }
 
-TEST(ExchangeTest, ABatchOfAnEvaluationBeforeTheEpochThatHasBegunIsHandedBack) {
+TEST(SynchroniserTest, ABatchOfAnEvaluationBeforeTheEpochThatHasBegunIsHandedBack) {
   Rig rig({});
   rig.Begin();
   PutValidationBatch(rig, 7);
@@ -134,7 +134,7 @@ TEST(ExchangeTest, ABatchOfAnEvaluationBeforeTheEpochThatHasBegunIsHandedBack) {
 }
 
 // While no controller is there epochs follow each other without a snapshot.
-TEST(ExchangeTest, TheNextSnapshotIsEvaluatedHoweverManyEpochsHaveBegunSinceTheLast) {
+TEST(SynchroniserTest, TheNextSnapshotIsEvaluatedHoweverManyEpochsHaveBegunSinceTheLast) {
   Rig rig({});
   rig.Begin();
   PutValidationBatch(rig, 7);
@@ -149,7 +149,7 @@ TEST(ExchangeTest, TheNextSnapshotIsEvaluatedHoweverManyEpochsHaveBegunSinceTheL
   EXPECT_TRUE(rig.handed_back.empty());
 }
 
-TEST(ExchangeTest, TheEvaluationOfTheEpochThatHasBegunGoesOn) {
+TEST(SynchroniserTest, TheEvaluationOfTheEpochThatHasBegunGoesOn) {
   Rig rig({});
   rig.Begin();
   rig.synchroniser.OnEpochBegun(1);
@@ -161,7 +161,7 @@ TEST(ExchangeTest, TheEvaluationOfTheEpochThatHasBegunGoesOn) {
   EXPECT_TRUE(rig.handed_back.empty());
 }
 
-TEST(ExchangeTest, AStoppedWorkerPushesWhatAccruedAndHandsBackTheRest) {
+TEST(SynchroniserTest, AStoppedWorkerPushesWhatAccruedAndHandsBackTheRest) {
   Rig rig({.threads = 2});
   rig.Begin();
   PutBatches(rig, 3);
@@ -176,7 +176,7 @@ TEST(ExchangeTest, AStoppedWorkerPushesWhatAccruedAndHandsBackTheRest) {
   EXPECT_EQ(rig.threads[0]->Advance(), TrainingThread::Progress::kStopped);
 }
 
-TEST(ExchangeTest, ASlowServerHoldsTheThreadsBack) {
+TEST(SynchroniserTest, ASlowServerHoldsTheThreadsBack) {
   Rig rig({.fetch_every = 1000, .push_every = 1});
   rig.Begin();
   for (int i = 0; i < 40; ++i) {
@@ -190,7 +190,7 @@ TEST(ExchangeTest, ASlowServerHoldsTheThreadsBack) {
   EXPECT_GT(rig.learner.steps(), ThreadChannel::kAccumulators);
 }
 
-TEST(ExchangeTest, AWorkerComesToRestThoughAnswersStandBehindBatchesWithoutASlot) {
+TEST(SynchroniserTest, AWorkerComesToRestThoughAnswersStandBehindBatchesWithoutASlot) {
   Rig rig({.fetch_every = 1000, .push_every = 1});
   rig.count_batches = false;
   rig.Begin();
@@ -219,7 +219,7 @@ TEST(ExchangeTest, AWorkerComesToRestThoughAnswersStandBehindBatchesWithoutASlot
   EXPECT_THAT(rig.handed_back, testing::ElementsAre(behind.lease));
 }
 
-TEST(ExchangeTest, PayloadsThatATransportHoldsAreNotOverwritten) {
+TEST(SynchroniserTest, PayloadsThatATransportHoldsAreNotOverwritten) {
   Rig rig({.fetch_every = 1000, .push_every = 1});
   rig.Begin();
   rig.PutBatch();
