@@ -30,9 +30,10 @@ constexpr std::uint64_t kSegmentBytes = std::uint64_t{1} << 20;
 
 absl::Status TidyFinishedRun(const RunPaths& paths) {
   ADAMANT_ASSIGN_OR_RETURN(const RunLock lock, RunLock::Acquire(paths, RunLock::Use::kControl));
-  ADAMANT_ASSIGN_OR_RETURN(const std::vector<Manifest> manifests, ReadManifests(paths));
+  ADAMANT_ASSIGN_OR_RETURN(const std::vector<CheckpointManifest> manifests,
+                           ReadCheckpointManifests(paths));
   std::set<std::uint64_t> kept;
-  for (const Manifest& manifest : manifests) {
+  for (const CheckpointManifest& manifest : manifests) {
     kept.insert(manifest.checkpoint.snapshot);
   }
   std::error_code error;

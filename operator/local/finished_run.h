@@ -11,7 +11,7 @@ namespace adamant::local {
 /// Gives back the room that a run which has succeeded needs no more: of what its parameter servers
 /// have stored only the checkpoints stay that its manifests name, so that they can be exported. May
 /// be called again, and after it was cut short. No process of the run may live. Errors: those of
-/// ReadManifests, of KvStore, and Aborted when another program reads the run.
+/// ReadCheckpointManifests, of KvStore, and Aborted when another program reads the run.
 absl::Status TidyFinishedRun(const RunPaths& paths);
 
 /// Returns how a run ended that has succeeded and has nothing more to train, as RunJob tells it,

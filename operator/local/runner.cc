@@ -294,7 +294,7 @@ void Runner::Perform(std::vector<Action> actions) {
     } else if (const auto* wanted = std::get_if<controller::Export>(&action)) {
       StartExport(wanted->snapshot);
     } else if (const auto* manifest = std::get_if<controller::WriteManifest>(&action)) {
-      Record(WriteManifest(
+      Record(WriteCheckpointManifest(
           paths_,
           {.job_uid = controller_->state().job_uid, .checkpoint = manifest->checkpoint},
           manifest->keep));

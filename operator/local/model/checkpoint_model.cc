@@ -57,7 +57,7 @@ class Stores {
 // Reads one checkpoint.
 class Reader {
  public:
-  Reader(const Manifest& manifest,
+  Reader(const CheckpointManifest& manifest,
          const ShardLayout& layout,
          const std::vector<ParameterOptimiser>& optimisers,
          Stores& stores)
@@ -116,7 +116,7 @@ class Reader {
     return absl::OkStatus();
   }
 
-  const Manifest& manifest_;
+  const CheckpointManifest& manifest_;
   const ShardLayout& layout_;
   const std::vector<ParameterOptimiser>& optimisers_;
   Stores& stores_;
@@ -164,24 +164,25 @@ absl::Status WhatIsGone(const RunPaths& paths, std::uint64_t checkpoint, const a
 }
 
 // The manifests to try, the newest first: only the one of `checkpoint` if that is not 0.
-absl::StatusOr<std::vector<Manifest>> ManifestsOf(const RunPaths& paths, std::uint64_t checkpoint) {
-  absl::StatusOr<std::vector<Manifest>> read = ReadManifests(paths);
+absl::StatusOr<std::vector<CheckpointManifest>> ManifestsOf(const RunPaths& paths,
+                                                            std::uint64_t checkpoint) {
+  absl::StatusOr<std::vector<CheckpointManifest>> read = ReadCheckpointManifests(paths);
   if (std::error_code error; absl::IsNotFound(read.status()) &&
                              std::filesystem::is_empty(paths.checkpoints(), error) && !error) {
     return WhatIsGone(paths, checkpoint, read.status());
   }
-  ADAMANT_ASSIGN_OR_RETURN(std::vector<Manifest> manifests, std::move(read));
+  ADAMANT_ASSIGN_OR_RETURN(std::vector<CheckpointManifest> manifests, std::move(read));
   if (checkpoint == 0) {
     return manifests;
   }
   std::string names;
-  for (const Manifest& manifest : manifests) {
+  for (const CheckpointManifest& manifest : manifests) {
     if (manifest.checkpoint.snapshot == checkpoint) {
-      return std::vector<Manifest>{manifest};
+      return std::vector<CheckpointManifest>{manifest};
     }
     names += (names.empty() ? "" : ", ") + std::to_string(manifest.checkpoint.snapshot);
   }
-  if (const absl::Status status = ReadManifest(paths, checkpoint).status();
+  if (const absl::Status status = ReadCheckpointManifest(paths, checkpoint).status();
       !status.ok() && !absl::IsNotFound(status)) {
     return status;
   }
@@ -189,7 +190,9 @@ absl::StatusOr<std::vector<Manifest>> ManifestsOf(const RunPaths& paths, std::ui
                              std::to_string(checkpoint) + "; it has " + names);
 }
 
-ModelFile FileOf(const v1::TrainingJob& job, const Manifest& manifest, std::vector<float> weights) {
+ModelFile FileOf(const v1::TrainingJob& job,
+                 const CheckpointManifest& manifest,
+                 std::vector<float> weights) {
   return {.metadata = {{"job", job.metadata().name()},
                        {"epoch", std::to_string(manifest.checkpoint.epoch)},
                        {"checkpoint", std::to_string(manifest.checkpoint.snapshot)}},
@@ -238,11 +241,12 @@ absl::StatusOr<ModelFile> ReadStores(const v1::TrainingJob& job,
   }
   ADAMANT_RETURN_IF_ERROR(lock.status());
   ADAMANT_RETURN_IF_ERROR(CheckDataFolder(paths));
-  ADAMANT_ASSIGN_OR_RETURN(const std::vector<Manifest> manifests, ManifestsOf(paths, checkpoint));
+  ADAMANT_ASSIGN_OR_RETURN(const std::vector<CheckpointManifest> manifests,
+                           ManifestsOf(paths, checkpoint));
   ADAMANT_ASSIGN_OR_RETURN(const Model model, ModelOf(job));
   Stores stores(paths);
   absl::Status newest;
-  for (const Manifest& manifest : manifests) {
+  for (const CheckpointManifest& manifest : manifests) {
     absl::StatusOr<std::vector<float>> weights =
         Reader(manifest, model.layout, model.optimisers, stores).Read();
     if (weights.ok()) {
@@ -263,7 +267,7 @@ absl::StatusOr<ModelFile> ReadStores(const v1::TrainingJob& job,
   return absl::DataLossError(std::string(newest.message()) + HowToGetAnother(job, paths));
 }
 
-ModelSource SourceOf(const Manifest& manifest, const controller::JobReport& report) {
+ModelSource SourceOf(const CheckpointManifest& manifest, const controller::JobReport& report) {
   ModelSource source;
   source.job_uid = manifest.job_uid;
   source.snapshot = manifest.checkpoint.snapshot;
@@ -284,12 +288,13 @@ absl::StatusOr<ModelFile> AskServers(const v1::TrainingJob& job,
   ADAMANT_ASSIGN_OR_RETURN(const Model model, ModelOf(job));
   absl::Status failed;
   for (int i = 0; i < kTries; ++i) {
-    ADAMANT_ASSIGN_OR_RETURN(const std::vector<Manifest> manifests, ManifestsOf(paths, checkpoint));
+    ADAMANT_ASSIGN_OR_RETURN(const std::vector<CheckpointManifest> manifests,
+                             ManifestsOf(paths, checkpoint));
     ADAMANT_ASSIGN_OR_RETURN(const RunStatus status, ReadRunStatus(paths.root));
     if (!status.live) {
       return ReadStores(job, paths, checkpoint);
     }
-    const Manifest& manifest = manifests.front();
+    const CheckpointManifest& manifest = manifests.front();
     auto weights = FetchModel(SourceOf(manifest, status.report), model.layout);
     if (weights.ok()) {
       return FileOf(job, manifest, *std::move(weights));

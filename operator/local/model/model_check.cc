@@ -28,7 +28,7 @@ std::string Export(const RunPaths& paths, const std::string& what) {
 std::string FromCheckpoint(const RunPaths& paths,
                            const std::string& format,
                            const std::filesystem::path& out) {
-  const absl::StatusOr<std::vector<Manifest>> manifests = ReadManifests(paths);
+  const absl::StatusOr<std::vector<CheckpointManifest>> manifests = ReadCheckpointManifests(paths);
   if (!manifests.ok()) {
     return "nor can it be written from a checkpoint: " + std::string(manifests.status().message());
   }

@@ -39,8 +39,8 @@ std::string ChecksumOf(const Json& json) {
   return Hex(Checksum(std::as_bytes(std::span(text))));
 }
 
-Manifest FromJson(const Json& json) {
-  Manifest manifest;
+CheckpointManifest FromJson(const Json& json) {
+  CheckpointManifest manifest;
   manifest.job_uid = FromHex(json.at("job"));
   controller::Checkpoint& checkpoint = manifest.checkpoint;
   checkpoint.snapshot = json.at("snapshot");
@@ -65,9 +65,9 @@ bool IsDamage(const absl::Status& status) {
   return absl::IsDataLoss(status) || absl::IsFailedPrecondition(status);
 }
 
-absl::StatusOr<Manifest> ReadFrom(const std::filesystem::path& path) {
+absl::StatusOr<CheckpointManifest> ReadFrom(const std::filesystem::path& path) {
   ADAMANT_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxBytes));
-  absl::StatusOr<Manifest> manifest = DecodeManifest(text);
+  absl::StatusOr<CheckpointManifest> manifest = DecodeCheckpointManifest(text);
   if (!manifest.ok()) {
     return absl::Status(manifest.status().code(),
                         path.string() + ": " + std::string(manifest.status().message()));
@@ -92,7 +92,7 @@ absl::Status CheckCheckpoints(const RunPaths& paths) {
 
 }  // namespace
 
-std::string EncodeManifest(const Manifest& manifest) {
+std::string EncodeCheckpointManifest(const CheckpointManifest& manifest) {
   const controller::Checkpoint& checkpoint = manifest.checkpoint;
   Json json;
   json["format_version"] = kFormatVersion;
@@ -116,7 +116,7 @@ std::string EncodeManifest(const Manifest& manifest) {
   return json.dump(1) + "\n";
 }
 
-absl::StatusOr<Manifest> DecodeManifest(std::string_view text) {
+absl::StatusOr<CheckpointManifest> DecodeCheckpointManifest(std::string_view text) {
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("format_version") || !json.contains("checksum")) {
     return absl::DataLossError("the manifest is damaged: it is no complete JSON object");
@@ -138,11 +138,14 @@ absl::StatusOr<Manifest> DecodeManifest(std::string_view text) {
   }
 }
 
-absl::StatusOr<Manifest> ReadManifest(const RunPaths& paths, std::uint64_t snapshot) {
+absl::StatusOr<CheckpointManifest> ReadCheckpointManifest(const RunPaths& paths,
+                                                          std::uint64_t snapshot) {
   return ReadFrom(paths.checkpoint(snapshot));
 }
 
-absl::Status WriteManifest(const RunPaths& paths, const Manifest& manifest, std::uint64_t keep) {
+absl::Status WriteCheckpointManifest(const RunPaths& paths,
+                                     const CheckpointManifest& manifest,
+                                     std::uint64_t keep) {
   const std::uint64_t snapshot = manifest.checkpoint.snapshot;
   std::error_code error;
   std::filesystem::create_directory(paths.checkpoints(), error);  // not a run that is gone
@@ -151,7 +154,7 @@ absl::Status WriteManifest(const RunPaths& paths, const Manifest& manifest, std:
   }
   if (snapshot != 0) {
     ADAMANT_RETURN_IF_ERROR(
-        WriteFileAtomically(paths.checkpoint(snapshot), EncodeManifest(manifest)));
+        WriteFileAtomically(paths.checkpoint(snapshot), EncodeCheckpointManifest(manifest)));
   }
   ADAMANT_FAILPOINT("checkpoint/erase_older");
   for (const auto& entry : std::filesystem::directory_iterator(paths.checkpoints(), error)) {
@@ -162,13 +165,13 @@ absl::Status WriteManifest(const RunPaths& paths, const Manifest& manifest, std:
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Manifest>> ReadManifests(const RunPaths& paths) {
+absl::StatusOr<std::vector<CheckpointManifest>> ReadCheckpointManifests(const RunPaths& paths) {
   ADAMANT_RETURN_IF_ERROR(CheckCheckpoints(paths));
-  std::vector<Manifest> manifests;
+  std::vector<CheckpointManifest> manifests;
   absl::Status damage;  // the first
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(paths.checkpoints(), error)) {
-    absl::StatusOr<Manifest> manifest = ReadFrom(entry.path());
+    absl::StatusOr<CheckpointManifest> manifest = ReadFrom(entry.path());
     if (manifest.ok()) {
       manifests.push_back(*std::move(manifest));
     } else if (IsDamage(manifest.status())) {
@@ -178,9 +181,11 @@ absl::StatusOr<std::vector<Manifest>> ReadManifests(const RunPaths& paths) {
       return manifest.status();
     }
   }
-  std::sort(manifests.begin(), manifests.end(), [](const Manifest& a, const Manifest& b) {
-    return a.checkpoint.snapshot > b.checkpoint.snapshot;
-  });
+  std::sort(manifests.begin(),
+            manifests.end(),
+            [](const CheckpointManifest& a, const CheckpointManifest& b) {
+              return a.checkpoint.snapshot > b.checkpoint.snapshot;
+            });
   if (manifests.empty()) {
     ADAMANT_RETURN_IF_ERROR(damage);
     return absl::NotFoundError(paths.root.string() +

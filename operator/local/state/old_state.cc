@@ -9,7 +9,7 @@ namespace {
 
 // A manifest is written once the state that names its checkpoint is stored.
 std::string NewerCheckpoint(const RunPaths& paths, const controller::JobState& state) {
-  const absl::StatusOr<std::vector<Manifest>> manifests = ReadManifests(paths);
+  const absl::StatusOr<std::vector<CheckpointManifest>> manifests = ReadCheckpointManifests(paths);
   if (!manifests.ok() || manifests->front().job_uid != state.job_uid ||
       manifests->front().checkpoint.snapshot <= state.last_snapshot) {
     return "";

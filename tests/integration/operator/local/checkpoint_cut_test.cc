@@ -99,8 +99,8 @@ class CheckpointCutTest : public testing::Test {
   }
 
   // The newest checkpoint, if it was taken within an epoch and behind a push.
-  [[nodiscard]] std::optional<Manifest> NewestCheckpoint() const {
-    const auto manifests = ReadManifests(paths_);
+  [[nodiscard]] std::optional<CheckpointManifest> NewestCheckpoint() const {
+    const auto manifests = ReadCheckpointManifests(paths_);
     if (!manifests.ok()) {
       return std::nullopt;
     }

@@ -58,7 +58,7 @@ class CheckpointModelTest : public testing::Test {
 
   // Stores a model whose weights are all `value` and writes its manifest.
   void Store(std::uint64_t snapshot, float value) {
-    Manifest manifest{.job_uid = kUid, .checkpoint = {.snapshot = snapshot, .epoch = 4}};
+    CheckpointManifest manifest{.job_uid = kUid, .checkpoint = {.snapshot = snapshot, .epoch = 4}};
     manifest.checkpoint.buckets.resize(kBuckets);
     for (BucketId bucket = 0; bucket < kBuckets; ++bucket) {
       const std::uint32_t slot = bucket % kServers;
@@ -68,7 +68,7 @@ class CheckpointModelTest : public testing::Test {
                                              .updates = taken.updates,
                                              .checksum = taken.checksum};
     }
-    EXPECT_TRUE(WriteManifest(paths_, manifest, /*keep=*/1).ok());
+    EXPECT_TRUE(WriteCheckpointManifest(paths_, manifest, /*keep=*/1).ok());
   }
 
   parameter_server::SnapshotBucket TakeBucket(std::uint32_t slot,
@@ -138,9 +138,9 @@ TEST_F(CheckpointModelTest, TheNewestCheckpointIsRead) {
 TEST_F(CheckpointModelTest, ACheckpointThatIsNotWhatItsManifestSaysIsPassedOver) {
   Store(1, 0.5F);
   Store(2, 0.75F);
-  auto manifest = ReadManifests(paths_)->front();
+  auto manifest = ReadCheckpointManifests(paths_)->front();
   manifest.checkpoint.buckets[1].checksum ^= 1;
-  ASSERT_TRUE(WriteManifest(paths_, manifest, 1).ok());
+  ASSERT_TRUE(WriteCheckpointManifest(paths_, manifest, 1).ok());
   const auto model = ReadCheckpointModel(*parsed_.job, paths_);
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_THAT(model->weights, Each(0.5F));

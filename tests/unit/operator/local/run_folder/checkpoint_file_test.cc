@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 using testing::SizeIs;
 
-Manifest Example(std::uint64_t snapshot = 7) {
+CheckpointManifest Example(std::uint64_t snapshot = 7) {
   return {.job_uid = 0xfedcba9876543210,
           .checkpoint = {.snapshot = snapshot,
                          .epoch = 3,
@@ -35,27 +35,27 @@ class CheckpointFileTest : public testing::Test {
 };
 
 TEST(ManifestTest, ComesBackAsItWas) {
-  const auto decoded = DecodeManifest(EncodeManifest(Example()));
+  const auto decoded = DecodeCheckpointManifest(EncodeCheckpointManifest(Example()));
   ASSERT_TRUE(decoded.ok()) << decoded.status();
   EXPECT_EQ(decoded->job_uid, Example().job_uid);
   EXPECT_EQ(decoded->checkpoint, Example().checkpoint);
 }
 
 TEST(ManifestTest, ChangedAndMissingTextIsNoticed) {
-  const std::string text = EncodeManifest(Example());
+  const std::string text = EncodeCheckpointManifest(Example());
   for (std::size_t i = 0; i + 2 < text.size(); ++i) {
     if (text[i] >= '0' && text[i] <= '9') {
       std::string changed = text;
       changed[i] = changed[i] == '9' ? '1' : static_cast<char>(changed[i] + 1);
-      EXPECT_FALSE(DecodeManifest(changed).ok()) << "byte " << i;
+      EXPECT_FALSE(DecodeCheckpointManifest(changed).ok()) << "byte " << i;
     }
-    EXPECT_FALSE(DecodeManifest(text.substr(0, i)).ok()) << "cut at " << i;
+    EXPECT_FALSE(DecodeCheckpointManifest(text.substr(0, i)).ok()) << "cut at " << i;
   }
 }
 
 TEST(ManifestTest, AnotherFormatVersionIsRefusedNamingBoth) {
   const absl::Status status =
-      DecodeManifest("{\"format_version\": 9, \"checksum\": \"0\"}").status();
+      DecodeCheckpointManifest("{\"format_version\": 9, \"checksum\": \"0\"}").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("version 9"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("reads 1"));
@@ -63,9 +63,9 @@ TEST(ManifestTest, AnotherFormatVersionIsRefusedNamingBoth) {
 
 TEST_F(CheckpointFileTest, OnlyTheNewestAndTheOneThatIsKeptRemain) {
   for (std::uint64_t snapshot = 1; snapshot <= 4; ++snapshot) {
-    ASSERT_TRUE(WriteManifest(paths_, Example(snapshot), /*keep=*/2).ok());
+    ASSERT_TRUE(WriteCheckpointManifest(paths_, Example(snapshot), /*keep=*/2).ok());
   }
-  const auto manifests = ReadManifests(paths_);
+  const auto manifests = ReadCheckpointManifests(paths_);
   ASSERT_TRUE(manifests.ok()) << manifests.status();
   ASSERT_THAT(*manifests, SizeIs(2));
   EXPECT_EQ((*manifests)[0].checkpoint.snapshot, 4u);
@@ -73,49 +73,49 @@ TEST_F(CheckpointFileTest, OnlyTheNewestAndTheOneThatIsKeptRemain) {
 }
 
 TEST_F(CheckpointFileTest, NoneRemainsWhereThereIsNoCheckpointAnyMore) {
-  ASSERT_TRUE(WriteManifest(paths_, Example(1), 0).ok());
-  ASSERT_TRUE(WriteManifest(paths_, Manifest{}, 0).ok());
-  EXPECT_EQ(ReadManifests(paths_).status().code(), absl::StatusCode::kNotFound);
+  ASSERT_TRUE(WriteCheckpointManifest(paths_, Example(1), 0).ok());
+  ASSERT_TRUE(WriteCheckpointManifest(paths_, CheckpointManifest{}, 0).ok());
+  EXPECT_EQ(ReadCheckpointManifests(paths_).status().code(), absl::StatusCode::kNotFound);
   EXPECT_TRUE(std::filesystem::is_empty(paths_.checkpoints()));
 }
 
 TEST_F(CheckpointFileTest, DamagedManifestsAreLeftOut) {
-  ASSERT_TRUE(WriteManifest(paths_, Example(1), 0).ok());
-  ASSERT_TRUE(WriteManifest(paths_, Example(2), 1).ok());
+  ASSERT_TRUE(WriteCheckpointManifest(paths_, Example(1), 0).ok());
+  ASSERT_TRUE(WriteCheckpointManifest(paths_, Example(2), 1).ok());
   std::ofstream(paths_.checkpoint(2)) << "{";
-  const auto manifests = ReadManifests(paths_);
+  const auto manifests = ReadCheckpointManifests(paths_);
   ASSERT_TRUE(manifests.ok()) << manifests.status();
   ASSERT_THAT(*manifests, SizeIs(1));
   EXPECT_EQ((*manifests)[0].checkpoint.snapshot, 1u);
-  EXPECT_TRUE(ReadManifest(paths_, 1).ok());
-  EXPECT_TRUE(absl::IsNotFound(ReadManifest(paths_, 3).status()));
-  const absl::Status damaged = ReadManifest(paths_, 2).status();
+  EXPECT_TRUE(ReadCheckpointManifest(paths_, 1).ok());
+  EXPECT_TRUE(absl::IsNotFound(ReadCheckpointManifest(paths_, 3).status()));
+  const absl::Status damaged = ReadCheckpointManifest(paths_, 2).status();
   EXPECT_TRUE(absl::IsDataLoss(damaged)) << damaged;
   EXPECT_THAT(std::string(damaged.message()), HasSubstr(paths_.checkpoint(2).string()));
 }
 
 TEST_F(CheckpointFileTest, WhereAllManifestsAreDamagedThatIsTold) {
-  ASSERT_TRUE(WriteManifest(paths_, Example(1), 0).ok());
+  ASSERT_TRUE(WriteCheckpointManifest(paths_, Example(1), 0).ok());
   std::ofstream(paths_.checkpoint(1)) << "{";
-  const absl::Status status = ReadManifests(paths_).status();
+  const absl::Status status = ReadCheckpointManifests(paths_).status();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr(paths_.checkpoint(1).string()));
 }
 
 TEST_F(CheckpointFileTest, ARunWithoutCheckpointsSaysSo) {
-  EXPECT_EQ(ReadManifests(paths_).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReadCheckpointManifests(paths_).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST_F(CheckpointFileTest, AFolderThatIsGoneOrNoneIsNoRunWithoutCheckpoints) {
-  ASSERT_TRUE(WriteManifest(paths_, Example(1), 0).ok());
+  ASSERT_TRUE(WriteCheckpointManifest(paths_, Example(1), 0).ok());
   std::ofstream(paths_.started()) << "";
   std::filesystem::remove_all(paths_.checkpoints());
-  const absl::Status gone = ReadManifests(paths_).status();
+  const absl::Status gone = ReadCheckpointManifests(paths_).status();
   EXPECT_TRUE(absl::IsNotFound(gone)) << gone;
   EXPECT_THAT(std::string(gone.message()),
               HasSubstr(paths_.checkpoints().string() + ": is not there"));
   std::ofstream(paths_.checkpoints()) << "";
-  const absl::Status file = ReadManifests(paths_).status();
+  const absl::Status file = ReadCheckpointManifests(paths_).status();
   EXPECT_TRUE(absl::IsDataLoss(file)) << file;
   EXPECT_THAT(std::string(file.message()),
               HasSubstr("is a file, where a folder belongs; move it away"));

@@ -33,12 +33,14 @@ class OldStateTest : public testing::Test {
 
 TEST_F(OldStateTest, ARunOfItsTimeIsNotNewer) {
   EXPECT_EQ(OlderThanRun(paths_, state_, {}), "");
-  ASSERT_TRUE(WriteManifest(paths_, {.job_uid = 5, .checkpoint = {.snapshot = 7}}, 0).ok());
+  ASSERT_TRUE(
+      WriteCheckpointManifest(paths_, {.job_uid = 5, .checkpoint = {.snapshot = 7}}, 0).ok());
   EXPECT_EQ(OlderThanRun(paths_, state_, {}), "");
 }
 
 TEST_F(OldStateTest, CheckpointsThatItHasNotGivenOutAreNewer) {
-  ASSERT_TRUE(WriteManifest(paths_, {.job_uid = 5, .checkpoint = {.snapshot = 8}}, 0).ok());
+  ASSERT_TRUE(
+      WriteCheckpointManifest(paths_, {.job_uid = 5, .checkpoint = {.snapshot = 8}}, 0).ok());
   EXPECT_EQ(OlderThanRun(paths_, state_, {}),
             paths_.checkpoints().string() +
                 " has checkpoint 8, and the controller's state knows of none beyond 7");
