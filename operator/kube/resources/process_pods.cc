@@ -36,19 +36,19 @@ std::string CreationOf(const StartProcess& process) {
 
 std::vector<ObservedPod> ProcessPods::Complete(std::vector<ObservedPod> observed) {
   for (const ObservedPod& pod : observed) {
-    memory_.OnSeen(pod.process, pod.uid);
+    known_.OnSeen(pod.process, pod.uid);
   }
   AskForUnseen();
-  memory_.Complete(writer_.job().key.name, observed);
+  known_.Complete(writer_.job().key.name, observed);
   return observed;
 }
 
 void ProcessPods::AskForUnseen() {
   const ObjectKey& job = writer_.job().key;
-  for (const PodMemory::Unseen& made : memory_.TakeUnseen(writer_.clock().Now())) {
+  for (const KnownPods::Unseen& made : known_.TakeUnseen(writer_.clock().Now())) {
     const auto pod = writer_.client().Get(kPods, {job.ns, PodName(job.name, made.process)});
     if (absl::IsNotFound(pod.status()) || (pod.ok() && UidOf(*pod) != made.uid)) {
-      memory_.OnGone(made.uid);
+      known_.OnGone(made.uid);
     }
   }
 }
@@ -87,7 +87,7 @@ absl::Status ProcessPods::Create(const v1::TrainingJob& spec,
   absl::Status status;
   bool silent = false;
   for (const StartProcess& process : processes) {
-    const absl::Status refusal = memory_.RefusalOf(process, writer_.clock().Now());
+    const absl::Status refusal = known_.RefusalOf(process, writer_.clock().Now());
     if (silent || !refusal.ok()) {
       writer_.failed().Keep(CreationOf(process));
       status.Update(refusal);
@@ -106,7 +106,7 @@ absl::Status ProcessPods::TryToCreate(const v1::TrainingJob& spec,
                                       std::uint64_t volume) {
   absl::Status created = CreateOne(spec, process, group, volume);
   if (!created.ok()) {
-    memory_.OnRefused(process, created, writer_.clock().Now() + kRetry);
+    known_.OnRefused(process, created, writer_.clock().Now() + kRetry);
   }
   writer_.Note(CreationOf(process), created);
   return created;
@@ -128,14 +128,14 @@ absl::Status ProcessPods::CreateOne(const v1::TrainingJob& spec,
   if (!uid.ok()) {
     return writer_.JudgeRefusal("the pod of " + name, uid.status());
   }
-  memory_.OnMade(process, *uid, writer_.clock().Now());
+  known_.OnMade(process, *uid, writer_.clock().Now());
   return absl::OkStatus();
 }
 
 absl::Status ProcessPods::Remove(const DeletePod& removal) {
   ADAMANT_ASSIGN_OR_RETURN(const bool was_there, writer_.RemovePod(removal));
   if (!was_there) {
-    memory_.OnGone(removal.uid);
+    known_.OnGone(removal.uid);
   }
   return absl::OkStatus();
 }

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "operator/core/state/messages.h"
 #include "operator/kube/pods/gang.h"
-#include "operator/kube/pods/pod_memory.h"
+#include "operator/kube/pods/known_pods.h"
 #include "operator/kube/pods/pod_object.h"
 #include "operator/kube/pods/reconcile.h"
 #include "operator/kube/resources/job_writer.h"
@@ -39,7 +39,7 @@ class ProcessPods {
 
   /// The API says that this pod is there.
   void OnFound(const controller::StartProcess& process, const std::string& uid) {
-    memory_.OnMade(process, uid, writer_.clock().Now());
+    known_.OnMade(process, uid, writer_.clock().Now());
   }
 
   /// A view shows these. Returns them and those that it lacks, as pending or as gone; asks for
@@ -64,16 +64,16 @@ class ProcessPods {
 
   /// Returns why a process's pod was refused last, also if it may be asked for again by now.
   [[nodiscard]] absl::Status RefusalOf(const controller::StartProcess& process) const {
-    return memory_.RefusalOf(process, Clock::TimePoint::min());
+    return known_.RefusalOf(process, Clock::TimePoint::min());
   }
 
   /// Pods of earlier generations than these do not count any more.
   void ForgetBefore(const std::vector<controller::StartProcess>& wanted) {
-    memory_.ForgetBefore(wanted);
+    known_.ForgetBefore(wanted);
   }
 
   /// Returns when to ask for what no view shows.
-  [[nodiscard]] std::optional<Clock::TimePoint> NextUnseen() const { return memory_.NextUnseen(); }
+  [[nodiscard]] std::optional<Clock::TimePoint> NextUnseen() const { return known_.NextUnseen(); }
 
  private:
   absl::Status TryToCreate(const v1::TrainingJob& spec,
@@ -89,7 +89,7 @@ class ProcessPods {
   JobWriter& writer_;
   ServerClaims& claims_;
   const PodSettings& settings_;
-  PodMemory memory_;
+  KnownPods known_;
   bool templates_checked_ = false;
 };
 

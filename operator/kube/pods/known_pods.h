@@ -16,7 +16,7 @@ namespace adamant::kube {
 
 /// The pods that were made, seen or refused. A view that lacks one that was made is older than the
 /// pod, or the pod is gone. Threads: one.
-class PodMemory {
+class KnownPods {
  public:
   /// Until it is asked whether a pod that was made and is not seen is there.
   static constexpr std::chrono::seconds kUnseen{5};

@@ -1,4 +1,4 @@
-#include "operator/kube/pods/pod_memory.h"
+#include "operator/kube/pods/known_pods.h"
 
 #include <algorithm>
 #include <iterator>
@@ -20,12 +20,12 @@ void EraseBefore(const StartProcess& process, Map& map) {
 
 }  // namespace
 
-void PodMemory::OnMade(const StartProcess& process, const std::string& uid, Clock::TimePoint now) {
+void KnownPods::OnMade(const StartProcess& process, const std::string& uid, Clock::TimePoint now) {
   pods_[process] = {.uid = uid, .seen = false, .ask_at = now + kUnseen};
   refusals_.erase(process);
 }
 
-std::vector<PodMemory::Unseen> PodMemory::TakeUnseen(Clock::TimePoint now) {
+std::vector<KnownPods::Unseen> KnownPods::TakeUnseen(Clock::TimePoint now) {
   std::vector<Unseen> unseen;
   for (auto& [process, pod] : pods_) {
     if (!pod.seen && pod.ask_at <= now) {
@@ -36,7 +36,7 @@ std::vector<PodMemory::Unseen> PodMemory::TakeUnseen(Clock::TimePoint now) {
   return unseen;
 }
 
-std::optional<Clock::TimePoint> PodMemory::NextUnseen() const {
+std::optional<Clock::TimePoint> KnownPods::NextUnseen() const {
   std::optional<Clock::TimePoint> next;
   for (const auto& [process, pod] : pods_) {
     if (!pod.seen && (!next || pod.ask_at < *next)) {
@@ -46,34 +46,34 @@ std::optional<Clock::TimePoint> PodMemory::NextUnseen() const {
   return next;
 }
 
-void PodMemory::OnRefused(const StartProcess& process, absl::Status why, Clock::TimePoint until) {
+void KnownPods::OnRefused(const StartProcess& process, absl::Status why, Clock::TimePoint until) {
   refusals_.insert_or_assign(process, Refusal{.why = std::move(why), .until = until});
 }
 
-absl::Status PodMemory::RefusalOf(const StartProcess& process, Clock::TimePoint now) const {
+absl::Status KnownPods::RefusalOf(const StartProcess& process, Clock::TimePoint now) const {
   const auto found = refusals_.find(process);
   return found == refusals_.end() || found->second.until <= now ? absl::OkStatus()
                                                                 : found->second.why;
 }
 
-void PodMemory::OnSeen(const StartProcess& process, const std::string& uid) {
+void KnownPods::OnSeen(const StartProcess& process, const std::string& uid) {
   pods_[process] = {.uid = uid, .seen = true};
 }
 
-void PodMemory::OnGone(const std::string& uid) {
+void KnownPods::OnGone(const std::string& uid) {
   for (auto& [process, pod] : pods_) {
     pod.seen = pod.seen || pod.uid == uid;
   }
 }
 
-void PodMemory::ForgetBefore(std::span<const StartProcess> wanted) {
+void KnownPods::ForgetBefore(std::span<const StartProcess> wanted) {
   for (const StartProcess& process : wanted) {
     EraseBefore(process, pods_);
     EraseBefore(process, refusals_);
   }
 }
 
-void PodMemory::Complete(const std::string& job, std::vector<ObservedPod>& observed) const {
+void KnownPods::Complete(const std::string& job, std::vector<ObservedPod>& observed) const {
   std::set<StartProcess> there;
   std::ranges::transform(observed, std::inserter(there, there.end()), &ObservedPod::process);
   for (const auto& [process, pod] : pods_) {
