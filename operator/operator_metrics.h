@@ -41,7 +41,9 @@ class OperatorMetrics final : public kube::RequestObserver, public kube::Operato
   void OnFailoverPhase(const controller::FailoverPhase& phase) override {
     failovers_.OnPhase(phase);
   }
-  void OnPromoted(const controller::Promoted& taken) override { failovers_.OnPromoted(taken); }
+  void OnPromoted(const controller::Promoted& promoted) override {
+    failovers_.OnPromoted(promoted);
+  }
 
   metrics::Registry& registry_;
 

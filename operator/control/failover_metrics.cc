@@ -31,8 +31,8 @@ void FailoverMetrics::OnPhase(const controller::FailoverPhase& phase) const {
   phases_.at(phase.kind).Observe(phase.seconds);
 }
 
-void FailoverMetrics::OnPromoted(const controller::Promoted& taken) const {
-  failovers_.Increment(static_cast<double>(taken.buckets));
+void FailoverMetrics::OnPromoted(const controller::Promoted& promoted) const {
+  failovers_.Increment(static_cast<double>(promoted.buckets));
 }
 
 }  // namespace adamant::control

@@ -15,7 +15,7 @@ class FailoverMetrics {
   explicit FailoverMetrics(metrics::Registry& registry);
 
   void OnPhase(const controller::FailoverPhase& phase) const;
-  void OnPromoted(const controller::Promoted& taken) const;
+  void OnPromoted(const controller::Promoted& promoted) const;
 
  private:
   const metrics::Counter failovers_;

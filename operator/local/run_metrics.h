@@ -20,7 +20,7 @@ class RunMetrics {
   explicit RunMetrics(metrics::Registry& registry);
 
   void OnFailoverPhase(const controller::FailoverPhase& phase) { failovers_.OnPhase(phase); }
-  void OnPromoted(const controller::Promoted& taken) { failovers_.OnPromoted(taken); }
+  void OnPromoted(const controller::Promoted& promoted) { failovers_.OnPromoted(promoted); }
   void OnReport(const controller::JobReport& report);
 
  private:

@@ -303,8 +303,8 @@ void Runner::Perform(std::vector<Action> actions) {
       observer_.OnEpoch(done->result);
     } else if (const auto* phase = std::get_if<controller::FailoverPhase>(&action)) {
       metrics_.OnFailoverPhase(*phase);
-    } else if (const auto* taken = std::get_if<controller::Promoted>(&action)) {
-      metrics_.OnPromoted(*taken);
+    } else if (const auto* promoted = std::get_if<controller::Promoted>(&action)) {
+      metrics_.OnPromoted(*promoted);
     } else if (const auto* note = std::get_if<controller::Note>(&action)) {
       Tell(*note);
     } else if (std::holds_alternative<controller::Finished>(action)) {

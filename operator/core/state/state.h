@@ -299,7 +299,7 @@ struct JobState {
   std::vector<BucketHistory> histories{};  ///< by bucket
   std::vector<ServerId> dead{};            ///< whom configurations name; sorted
   std::uint64_t failovers = 0;             ///< promotions that were no transfer
-  std::uint64_t restores = 0;              ///< of buckets that had lost all members
+  std::uint64_t restores = 0;              ///< of buckets that had lost all replicas
   std::vector<std::uint32_t> part_owner{};
   std::uint64_t training_examples = 0;  ///< as data servers told; 0: not known
   std::vector<SlotRecord> slots{};      ///< data servers, then parameter servers, then workers

@@ -112,7 +112,7 @@ void CheckpointTaker::OnPushesPaused(std::uint32_t worker,
 
 void CheckpointTaker::OnConfigurationsChanged() {
   if (attempt_ && attempt_->generations != configurations_.Generations()) {
-    GiveUp("a bucket has lost all its members");
+    GiveUp("a bucket has lost all its replicas");
   }
 }
 

@@ -66,7 +66,7 @@ class CheckpointTaker {
   void OnWorkerLost(std::uint32_t worker);
   void OnPushesPaused(std::uint32_t worker, const PushesPaused& message, TimePoint now);
 
-  /// Configurations have changed. An attempt ends when a bucket has lost all members meanwhile:
+  /// Configurations have changed. An attempt ends when a bucket has lost all replicas meanwhile:
   /// workers that pause send again what was rolled back.
   void OnConfigurationsChanged();
 

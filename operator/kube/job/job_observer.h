@@ -18,14 +18,14 @@ class JobObserver {
   void OnAction(const controller::Action& action) {
     if (const auto* phase = std::get_if<controller::FailoverPhase>(&action)) {
       OnFailoverPhase(*phase);
-    } else if (const auto* taken = std::get_if<controller::Promoted>(&action)) {
-      OnPromoted(*taken);
+    } else if (const auto* promoted = std::get_if<controller::Promoted>(&action)) {
+      OnPromoted(*promoted);
     }
   }
 
  private:
   virtual void OnFailoverPhase(const controller::FailoverPhase& phase) = 0;
-  virtual void OnPromoted(const controller::Promoted& taken) = 0;
+  virtual void OnPromoted(const controller::Promoted& promoted) = 0;
 };
 
 }  // namespace adamant::kube

@@ -113,7 +113,7 @@ absl::Status ExchangeLoop::Turn() {
   }
   ADAMANT_RETURN_IF_ERROR(status_);
   ADAMANT_RETURN_IF_ERROR(worker_.synchroniser().Advance(clock_.Now()));
-  resumption_.Look(worker_.synchroniser().pushes_acknowledged(), clock_.WallNow());
+  recovery_.Look(worker_.synchroniser().pushes_acknowledged(), clock_.WallNow());
   SendMessages();
   AnswerController();
   const TimePoint now = clock_.Now();
@@ -150,7 +150,7 @@ void ExchangeLoop::AnswerController() {
 
 void ExchangeLoop::Publish() {
   const SynchroniserStatistics statistics = worker_.synchroniser().statistics();
-  metrics_.Update(worker_.learner(), statistics, resumption_.timestamp());
+  metrics_.Update(worker_.learner(), statistics, recovery_.timestamp());
   report_.Publish(statistics);
 }
 
@@ -229,7 +229,7 @@ void ExchangeLoop::UpdateServers(const protocol::Membership& view) {
     return;
   }
   if (view.version > membership_version_) {
-    resumption_.OnDisturbed(worker_.synchroniser().pushes_acknowledged());
+    recovery_.OnDisturbed(worker_.synchroniser().pushes_acknowledged());
   }
   membership_version_ = view.version;
   worker_.OnMap(ClusterMapOf(view));
@@ -242,7 +242,7 @@ ParameterServerHandlers ExchangeLoop::HandlersOfParameterServers() {
   handlers.on_change = [this](ServerSlot server, bool connected) {
     inbox_.Post([this, server, connected] {
       if (!connected) {
-        resumption_.OnDisturbed(worker_.synchroniser().pushes_acknowledged());
+        recovery_.OnDisturbed(worker_.synchroniser().pushes_acknowledged());
       }
       worker_.synchroniser().OnParameterServer(server, connected);
     });

@@ -90,7 +90,7 @@ class ExchangeLoop {
   DataServerLinks data_servers_;
   std::uint64_t membership_version_ = 0;
   RequestTimes requests_;
-  FaultRecovery resumption_;
+  FaultRecovery recovery_;
   TimePoint keep_leases_at_;
   TimePoint publish_at_;
   absl::Status status_;

@@ -29,7 +29,7 @@ Primary::Primary(BucketId bucket,
                host,
                configuration,
                local.log()),
-      changes_(configuration, local.log(), leading_, proposals),
+      reconfiguration_(configuration, local.log(), leading_, proposals),
       hints_(options.self, configuration, leading_.peers(), proposals),
       transfer_(bucket, host, configuration, local.log()) {}
 
@@ -81,7 +81,7 @@ bool Primary::MayFollowHints() const {
 
 void Primary::FollowHint(Clock::TimePoint now) {
   if (const std::optional<ServerId> not_to_add = hints_.NotToAdd()) {
-    return changes_.Drop(*not_to_add, now);  // the controller will not add it any more
+    return reconfiguration_.Drop(*not_to_add, now);  // the controller will not add it any more
   }
   if (!MayFollowHints()) {
     return;
@@ -93,7 +93,7 @@ void Primary::FollowHint(Clock::TimePoint now) {
     return transfer_.Begin(*successor, now);
   }
   if (const std::optional<ServerId> departing = hints_.Departing()) {
-    return changes_.Drop(*departing, now);
+    return reconfiguration_.Drop(*departing, now);
   }
   if (hints_.GivesUpCopy()) {
     leading_.GiveUpCopy();
@@ -116,7 +116,7 @@ void Primary::OnDead(const std::vector<ServerId>& dead, Clock::TimePoint now) {
 void Primary::CheckPeers(Clock::TimePoint now) {
   leading_.SendAgain(now);
   leading_.CheckCopy(now);
-  changes_.DropLost(now);
+  reconfiguration_.DropLost(now);
 }
 
 void Primary::Tick(Clock::TimePoint now) {
@@ -177,7 +177,7 @@ void Primary::TryCommit(Clock::TimePoint now) {
   }
   ServeIfReconciled(now);
   transfer_.Release(now);
-  changes_.AddLearner(promotion_, now);
+  reconfiguration_.AddLearner(promotion_, now);
 }
 
 void Primary::ServeIfReconciled(Clock::TimePoint now) {
@@ -221,7 +221,7 @@ void Primary::OnConnected(const ServerId& server, Clock::TimePoint now) {
 
 void Primary::OnCopied(std::uint64_t copy, Clock::TimePoint now) {
   if (leading_.OnCopied(copy, now)) {
-    changes_.AddLearner(promotion_, now);
+    reconfiguration_.AddLearner(promotion_, now);
   }
 }
 

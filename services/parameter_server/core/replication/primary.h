@@ -108,7 +108,7 @@ class Primary {
   Clock::TimePoint began_at_{};
   double reconcile_seconds_ = 0;
   Leading leading_;
-  Reconfiguration changes_;
+  Reconfiguration reconfiguration_;
   PlacementHints hints_;
   PrimaryTransfer transfer_;  // kDraining
 };

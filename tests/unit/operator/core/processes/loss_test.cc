@@ -74,7 +74,7 @@ TEST(LossTest, ARestartedParameterServerIsAskedForTheSnapshotAgain) {
   job.Exit(kServer1);
   job.Pass(seconds(1), {kServer1});
   job.ReplaceServer(1, "new");
-  job.Flush(kWorker0);  // again: its bucket has lost all members
+  job.Flush(kWorker0);  // again: its bucket has lost all replicas
   EXPECT_THAT(Sent<TakeSnapshot>(job.Flush(kWorker1)), SizeIs(2));
   job.StoreSnapshot(kServer0, 1);
   EXPECT_THAT(Sent<Evaluate>(job.StoreSnapshot(kServer1, 1)), SizeIs(1));

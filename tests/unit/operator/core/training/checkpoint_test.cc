@@ -223,7 +223,7 @@ TEST_F(CheckpointTest, AnAttemptThatTakesLongerIsGivenUp) {
 }
 
 // Workers that pause send again what was rolled back, and the bucket is stored before that.
-TEST_F(CheckpointTest, ABucketThatLosesAllItsMembersEndsTheAttempt) {
+TEST_F(CheckpointTest, ABucketThatLosesAllItsReplicasEndsTheAttempt) {
   job_.Pass(seconds(5));
   Pause(kWorker0, 17);
   Pause(kWorker1, 23);
