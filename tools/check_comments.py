@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks how what is declared is commented. A comment of a header (`///`) begins with a verb where it is a function's, and with a
-noun where it is a type's or a member's; not with a clause ("Whether …", "What …"). Each field of the protocol and each value
+noun where it is a type's or a member's; not with a clause ("Whether …", "What …"), and says something. Each field of the protocol and each value
 of its enumerations has a comment, at its end or above it; *_UNSPECIFIED says it itself.
 
 usage: tools/check_comments.py [ROOT]      exit code 1 if there are faults
@@ -14,6 +14,7 @@ HEADERS = ("services", "operator")
 CLAUSE = re.compile(r"(How|That|Those|What|When|Where|Whether|Which|Who|Whose|Why)\b")
 BLOCK = re.compile(r"\s*///(?!<)\s*(.*)")
 TRAILING = re.compile(r"\S.*///<\s*(.*)")
+EMPTY = re.compile(r".*\S.*///<?\s*")
 MEMBER = re.compile(r"\s*(?:(?:map<[^>]*>|(?:optional |repeated )?[\w.]+)\s+)?\w+ = \d+\s*(?:\[.*\])?;")
 UNSPECIFIED = re.compile(r"\s*\w+_UNSPECIFIED = 0;")
 
@@ -24,7 +25,10 @@ def faults_of_header(path: str, text: str) -> list[str]:
     for number, line in enumerate(text.split("\n"), 1):
         block = BLOCK.match(line)
         comment = None if block and continued else block or TRAILING.search(line)
+        begins = block and not continued
         continued = bool(block)
+        if EMPTY.fullmatch(line) or begins and not block.group(1):
+            faults.append(f"{path}:{number}: has an empty comment: say what it is, or leave the slashes out")
         if comment and (clause := CLAUSE.match(comment.group(1))):
             faults.append(f"{path}:{number}: begins with \"{clause.group()}\": a function's comment begins with a verb "
                           "(\"Returns whether …\"), another's with a noun")

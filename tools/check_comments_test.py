@@ -28,6 +28,12 @@ class CheckCommentsTest(unittest.TestCase):
         self.assertEqual(self.faults("services/a.h", "/// Whatever comes.\nint x;\n"), [])
         self.assertEqual(self.faults("services/a.cc", "/// Whether it is.\n"), [])
 
+    def test_an_empty_comment_is_a_fault(self):
+        for line in ("  kReplica,  ///", "  int x;  ///<", "///", "  /// "):
+            with self.subTest(line):
+                self.assertIn("services/a.h:2: ", self.faults("services/a.h", "enum E {\n" + line + "\n};\n")[0])
+        self.assertEqual(self.faults("services/a.h", "/// One thing.\n///\n/// Another.\nint x;\n"), [])
+
     def test_a_fault_names_its_line(self):
         self.assertIn("operator/a.h:3: ", self.faults("operator/a.h", "\n\n/// Who waits.\nint x;\n")[0])
 

@@ -59,12 +59,6 @@ std::uint64_t CountMissing(const std::vector<controller::EpochResult>& results,
   return epochs - there.size();
 }
 
-absl::Status MakeFolder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  return error ? SystemError(error.value(), "cannot create", path) : absl::OkStatus();
-}
-
 // Whether a model could be written: by a file that goes again.
 absl::Status CheckOut(const std::string& out) {
   ADAMANT_RETURN_IF_ERROR(MakeFolder(out));

@@ -113,4 +113,12 @@ void ProcessTable::SendToAll(Role role, const ControllerMessage& message) {
   }
 }
 
+void ProcessTable::ForEachRunning(Role role, const std::function<void(SlotId id)>& visit) const {
+  for (const Slot& slot : slots_) {
+    if (slot.id.role == role && slot.liveness == Liveness::kRunning) {
+      visit(slot.id);
+    }
+  }
+}
+
 }  // namespace adamant::controller

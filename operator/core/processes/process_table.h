@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -44,6 +45,11 @@ class ProcessTable {
     std::string replication_address;
     std::string node;
     std::string zone;
+
+    /// It has a process, with a deadline: to join, or to be heard.
+    [[nodiscard]] bool has_process() const {
+      return liveness == Liveness::kStarting || liveness == Liveness::kRunning;
+    }
 
     /// A process is wanted from `time` on, once the last one has ended.
     void WaitUntil(TimePoint time) {
@@ -101,6 +107,9 @@ class ProcessTable {
   /// Sends to one member, if it is connected; to all connected ones of a role.
   void SendTo(SlotId id, const ControllerMessage& message);
   void SendToAll(Role role, const ControllerMessage& message);
+
+  /// Calls `visit` for each slot of a role whose process runs, in the order of the slots.
+  void ForEachRunning(Role role, const std::function<void(SlotId id)>& visit) const;
 
   [[nodiscard]] const std::vector<Slot>& slots() const { return slots_; }
   [[nodiscard]] std::span<Slot> slots() { return slots_; }

@@ -15,11 +15,6 @@ constexpr std::array<Stage, 3> kStages = {
     Stage{Role::kDataServer, ShutdownSequence::kDataServers},
     Stage{Role::kParameterServer, ShutdownSequence::kParameterServers}};
 
-bool HasProcess(const ProcessTable::Slot& slot) {
-  return slot.liveness == ProcessTable::Liveness::kStarting ||
-         slot.liveness == ProcessTable::Liveness::kRunning;
-}
-
 }  // namespace
 
 void ShutdownSequence::KillLeftovers() {
@@ -64,13 +59,13 @@ bool ShutdownSequence::AnyPresent() const {
   const Role role = kStages[stopped_ - 1].role;
   return std::any_of(
       processes_.slots().begin(), processes_.slots().end(), [&](const ProcessTable::Slot& slot) {
-        return slot.id.role == role && HasProcess(slot);
+        return slot.id.role == role && slot.has_process();
       });
 }
 
 void ShutdownSequence::KillRest() {
   for (const ProcessTable::Slot& slot : processes_.slots()) {
-    if (HasProcess(slot)) {
+    if (slot.has_process()) {
       processes_.Kill(slot);
     }
   }

@@ -4,15 +4,6 @@
 #include <utility>
 
 namespace adamant::controller {
-namespace {
-
-// Its process has a deadline: to join, or to be heard.
-bool IsExpected(const ProcessTable::Slot& slot) {
-  return slot.liveness == ProcessTable::Liveness::kStarting ||
-         slot.liveness == ProcessTable::Liveness::kRunning;
-}
-
-}  // namespace
 
 void SilenceWatch::OnHeartbeat(ProcessTable::Slot& slot, TimePoint now) const {
   slot.started = true;
@@ -29,7 +20,7 @@ void SilenceWatch::OnLoading(ProcessTable::Slot& slot, std::string what, TimePoi
 
 void SilenceWatch::GrantTime(TimePoint now) {
   for (ProcessTable::Slot& slot : processes_.slots()) {
-    if (IsExpected(slot)) {
+    if (slot.has_process()) {
       slot.deadline = std::max(slot.deadline, now + settings_.silence_timeout);
     }
   }
@@ -37,7 +28,7 @@ void SilenceWatch::GrantTime(TimePoint now) {
 
 ProcessTable::Slot* SilenceWatch::FindSilent(TimePoint now) {
   for (ProcessTable::Slot& slot : processes_.slots()) {
-    if (IsExpected(slot) && slot.deadline <= now) {
+    if (slot.has_process() && slot.deadline <= now) {
       return &slot;
     }
   }
@@ -47,7 +38,7 @@ ProcessTable::Slot* SilenceWatch::FindSilent(TimePoint now) {
 std::optional<SilenceWatch::TimePoint> SilenceWatch::NextTimer() const {
   std::optional<TimePoint> next;
   for (const ProcessTable::Slot& slot : processes_.slots()) {
-    if (IsExpected(slot) && (!next || slot.deadline < *next)) {
+    if (slot.has_process() && (!next || slot.deadline < *next)) {
       next = slot.deadline;
     }
   }

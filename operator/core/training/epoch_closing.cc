@@ -75,11 +75,7 @@ void EpochClosing::Repeat(SlotId id) {
 }
 
 void EpochClosing::RepeatAll(Role role) {
-  for (const ProcessTable::Slot& slot : processes_.slots()) {
-    if (slot.id.role == role && slot.liveness == ProcessTable::Liveness::kRunning) {
-      Repeat(slot.id);
-    }
-  }
+  processes_.ForEachRunning(role, [this](SlotId id) { Repeat(id); });
 }
 
 void EpochClosing::OnPartClosed(const PartClosed& message) {

@@ -16,9 +16,9 @@
 
 namespace adamant::controller {
 
-/// Steps from the end of an epoch to its evaluation: its parts are closed, workers push what they
-/// have, its snapshot is stored, and evaluated. Answers to another step or epoch are ignored.
-/// Threads: one thread at a time.
+/// Steps from the end of an epoch, which the data tier decides (BatchScheduler::EpochIsComplete),
+/// to its evaluation: its parts are closed, workers push what they have, its snapshot is stored,
+/// and evaluated. Answers to another step or epoch are ignored. Threads: one thread at a time.
 class EpochClosing {
  public:
   /// The arguments must outlive this.

@@ -162,11 +162,7 @@ void EpochSequence::Repeat(SlotId id) {
 }
 
 void EpochSequence::RepeatAll(Role role) {
-  for (const ProcessTable::Slot& slot : processes_.slots()) {
-    if (slot.id.role == role && slot.liveness == ProcessTable::Liveness::kRunning) {
-      Repeat(slot.id);
-    }
-  }
+  processes_.ForEachRunning(role, [this](SlotId id) { Repeat(id); });
 }
 
 void EpochSequence::OnEpochEnded(const EpochEnded& message) {

@@ -68,7 +68,7 @@ class EpochSequence {
   /// again.
   void OnHeldUp();
 
-  /// It may live, and go on without a controller.
+  /// A data server is lost; it may live and go on, so the closing begins anew.
   void OnDataServerLost();
 
   void OnEpochEnded(const EpochEnded& message);

@@ -18,7 +18,8 @@ bool AllEnded(const PodViews& pods);
 /// Returns true if no process runs, nor will by itself. A suspended job may have some pods left.
 bool NoProcessRuns(const PodViews& pods);
 
-/// Objects that belong to a job, as informers saw them last.
+/// Objects that belong to a job, as informers saw them last. Threads: one; what it points to is
+/// never changed.
 struct JobObjects {
   PodViews pods;
   NodeLookup node_of;  ///< empty: all nodes are there

@@ -31,7 +31,7 @@ struct HttpTransportOptions {
 /// After a 401 they are renewed and, if that gave others, the request is sent once more. When
 /// certificates have changed, new requests go by new connections; streams go on by theirs. What
 /// cannot be used (a certificate before its key has been written) is warned of, and the connections
-/// of before stay in use.
+/// of before stay in use. Threads: any; calls wait.
 class HttpTransport final : public Transport {
  public:
   /// `credentials` must outlive this; no call may be under way when this is destroyed.

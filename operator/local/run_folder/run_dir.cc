@@ -19,12 +19,6 @@
 namespace adamant::local {
 namespace {
 
-absl::Status MakeFolder(const std::filesystem::path& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  return error ? SystemError(error.value(), "cannot create", path) : absl::OkStatus();
-}
-
 // The folders that a new run needs and that are not there, innermost first.
 std::vector<std::filesystem::path> MissingFolders(const RunPaths& paths) {
   std::vector<std::filesystem::path> missing = {paths.logs(), paths.data()};

@@ -16,6 +16,7 @@
 namespace adamant::storage {
 
 /// A KvStore in memory that fails on command: for tests and the simulation.
+/// Threads: any.
 class MemoryStore final : public KvStore {
  public:
   absl::StatusOr<std::string> Get(std::string_view key) const override;

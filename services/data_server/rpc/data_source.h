@@ -18,7 +18,7 @@ struct DataShape {
   std::uint32_t classes = 0;
 };
 
-/// A data set that may be used before all of it is there.
+/// A data set that may be used before all of it is there. Threads: any.
 struct LoadedData {
   std::shared_ptr<const dataset::Dataset> set;
   std::function<void(std::uint64_t example)> fetch{};  ///< BatchBuilderOptions; keeps what it uses

@@ -240,6 +240,12 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_
   return absl::OkStatus();
 }
 
+absl::Status MakeFolder(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  return error ? SystemError(error.value(), "cannot create", path) : absl::OkStatus();
+}
+
 std::filesystem::path EndOfLinks(std::filesystem::path path) {
   constexpr int kMostLinks = 40;  // as the kernel's
   std::error_code error;

@@ -42,6 +42,9 @@ absl::Status WriteFile(const std::filesystem::path& path,
                        std::string_view content,
                        Pipes pipes = Pipes::kRead);
 
+/// Makes a folder and those above it, where they are not there. Error: as SystemError.
+absl::Status MakeFolder(const std::filesystem::path& path);
+
 /// Returns where a link leads, or the links that follow it, whether anything is there or not;
 /// `path` itself where it is none.
 std::filesystem::path EndOfLinks(std::filesystem::path path);

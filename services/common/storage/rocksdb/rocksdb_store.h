@@ -31,7 +31,7 @@ struct RocksDbOptions {
 /// and Flush sync it, WriteLogged and WriteLazily do not. Its software checksums make that slow for
 /// large values, many of which belong into a SegmentStore (docs/design/0008-segment-store.md). An
 /// erased range takes with it what is there when the call begins; what others write into it
-/// meanwhile may stay.
+/// meanwhile may stay. Threads: any.
 class RocksDbStore final : public KvStore {
  public:
   /// Opens or creates the store in `folder`; its parent must exist. Reads all files, and checks

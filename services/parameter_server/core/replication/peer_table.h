@@ -12,7 +12,7 @@ namespace adamant::parameter_server {
 /// Another server of a bucket, as its primary sees it in this configuration.
 struct Peer {
   enum class Kind : std::uint8_t {
-    kReplica,  ///
+    kReplica,  ///< counts for commits
     kJoint,    ///< a learner that has its copy: it counts for the lease, commits and durability
     kCopying,  ///< a learner that is being copied to
   };

@@ -165,9 +165,7 @@ void Replica::RequestFlush(Clock::TimePoint now) { primary_.RequestFlush(now); }
 
 void Replica::Copied(std::uint64_t copy, Clock::TimePoint now) { primary_.OnCopied(copy, now); }
 
-void Replica::Installed(std::uint64_t copy, Clock::TimePoint /*now*/) {
-  following_.OnInstalled(copy);
-}
+void Replica::Installed(std::uint64_t copy) { following_.OnInstalled(copy); }
 
 // --- Messages
 

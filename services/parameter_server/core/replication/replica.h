@@ -82,7 +82,7 @@ class Replica {
   void Copied(std::uint64_t copy, Clock::TimePoint now);
 
   /// Learner: all parts of the copy are installed.
-  void Installed(std::uint64_t copy, Clock::TimePoint now);
+  void Installed(std::uint64_t copy);
 
   void Tick(Clock::TimePoint now);
   [[nodiscard]] Clock::TimePoint NextTick() const;

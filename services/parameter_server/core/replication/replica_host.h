@@ -8,7 +8,8 @@
 namespace adamant::parameter_server {
 
 /// Interface for what one replica of a bucket asks of the server that it lives in. Called from
-/// within the replica's methods, which must not be called back.
+/// within the replica's methods, which must not be called back. Threads: that of the call; one at a
+/// time for each replica.
 class ReplicaHost {
  public:
   virtual ~ReplicaHost() = default;

@@ -8,7 +8,7 @@ namespace adamant::parameter_server {
 enum class ReplicaRole : std::uint8_t {
   kNone,         ///< not a server
   kLearner,      ///< being copied to
-  kSecondary,    ///
+  kSecondary,    ///< follows the primary and has its content
   kProposing,    ///< secondary that has proposed to take over, and promises nobody
   kLoading,      ///< primary, whose content is not there yet
   kReconciling,  ///< primary, committing under its configuration what it took over

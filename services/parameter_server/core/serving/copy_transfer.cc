@@ -207,7 +207,7 @@ void CopyTransfer::Installed(BucketTable::Session& session, BucketId id) {
   }
   const Configuration& configuration = bucket.replica().configuration();
   ADAMANT_FAILPOINT("copy/installed");
-  bucket.replica().Installed(installing->copy, clock_.Now());
+  bucket.replica().Installed(installing->copy);
   session.Send(configuration.primary,
                {.bucket = id,
                 .configuration_version = configuration.version,

@@ -47,4 +47,8 @@ void CoreGate::Close() {
   }
 }
 
+absl::Status GateClosed() {
+  return absl::UnavailableError("the parameter server is starting or stopping");
+}
+
 }  // namespace adamant::parameter_server

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "services/common/base/busy_meter.h"
 #include "services/common/base/mutex.h"
 
@@ -58,5 +59,8 @@ class CoreGate {
   int inside_ ABSL_GUARDED_BY(mutex_) = 0;
   adamant::Turns turns_ ABSL_GUARDED_BY(mutex_);
 };
+
+/// The error of who was not let in.
+absl::Status GateClosed();
 
 }  // namespace adamant::parameter_server

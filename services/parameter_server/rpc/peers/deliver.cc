@@ -15,10 +15,6 @@ namespace {
 
 constexpr std::uint32_t kFormatVersion = 1;
 
-absl::Status Closed() {
-  return absl::UnavailableError("the parameter server is starting or stopping");
-}
-
 std::string Describe(const ServerId& server) {
   return "parameter server " + std::to_string(server.slot) + ", incarnation " +
          std::to_string(server.incarnation);
@@ -55,7 +51,7 @@ absl::StatusOr<bool> Greet(CoreGate& gate, rpc::FrameStream& stream, ServerId& f
   {
     const CoreGate::Pass core = gate.Enter();
     if (!core) {
-      return Closed();
+      return GateClosed();
     }
     reply.set_refused(Refusal(hello, *core));
   }
@@ -69,7 +65,7 @@ absl::Status Receive(CoreGate& gate,
                      rpc::IncomingFrame frame) {
   const CoreGate::Pass core = gate.Enter();
   if (!core) {
-    return Closed();
+    return GateClosed();
   }
   metrics.received_bytes.Increment(
       static_cast<double>(frame.header().size() + frame.payload_bytes()));

@@ -66,10 +66,6 @@ class Exchange {
   std::optional<WorkerId> writer_;  // none: only fetches
 };
 
-absl::Status Closed() {
-  return absl::UnavailableError("the parameter server is starting or stopping");
-}
-
 void Count(std::span<const ShardAck> acks, const TrafficMetrics& metrics) {
   for (const ShardAck& ack : acks) {
     metrics.updates[static_cast<std::size_t>(ack.outcome)].Increment();
@@ -122,7 +118,7 @@ Replies::GiveUp Exchange::GivingUp() const {
 }
 
 absl::Status Exchange::WhyGivenUp() const {
-  return stream_.Cancelled() ? absl::CancelledError("the stream was cancelled") : Closed();
+  return stream_.Cancelled() ? absl::CancelledError("the stream was cancelled") : GateClosed();
 }
 
 // Why the client is refused; empty when it is not.
@@ -151,7 +147,7 @@ std::string Exchange::AdmitWriter(const v1::ExchangeHello& hello, ParameterServe
 absl::Status Exchange::HandleHello(const v1::ExchangeHello& hello, v1::ExchangeHelloReply& reply) {
   const CoreGate::Pass core = gate_.Enter();
   if (!core) {
-    return Closed();
+    return GateClosed();
   }
   greeted_ = true;
   std::string refusal = Refusal(hello, *core);
@@ -180,7 +176,7 @@ absl::Status Exchange::HandlePush(const v1::ExchangeRequest& request, rpc::Incom
   {
     const CoreGate::Pass core = gate_.Enter();
     if (!core) {
-      return Closed();
+      return GateClosed();
     }
     Submit(request, std::move(frame), shards, *core);
   }
@@ -228,7 +224,7 @@ absl::Status Exchange::HandleFetch(const v1::Fetch& fetch,
   }
   const CoreGate::Pass core = gate_.Enter();
   if (!core) {
-    return Closed();
+    return GateClosed();
   }
   std::uint64_t bytes = 0;
   for (const ShardId shard : fetch.shards()) {
@@ -265,7 +261,7 @@ absl::Status Exchange::HandleFlush(const v1::FlushRequest& flush, v1::FlushReply
   }
   const CoreGate::Pass core = gate_.Enter();
   if (!core) {
-    return Closed();
+    return GateClosed();
   }
   const std::vector<ShardId> shards(flush.shards().begin(), flush.shards().end());
   codec::Encode(core->RequestFlush(*writer_, shards), reply);

@@ -29,7 +29,7 @@ class FlushSchedule {
     at_ = now + std::min(kFirstWait * (1 << std::min(requests_++, kMostDoublings)), kLongestWait);
   }
 
-  /// They have written something.
+  /// The servers have written something, and pushes are released.
   void OnReleased() { requests_ = 0; }
 
   /// Returns when they are asked next.

@@ -30,7 +30,7 @@ class PushStore {
   /// A push starts.
   void Add(Sequence sequence, std::unique_ptr<PushContent> content);
 
-  /// It has ended, and counts no more in local weights (Accumulator::live).
+  /// A push has ended, and counts no more in local weights (Accumulator::live).
   void Retire(Sequence sequence, bool refused);
 
   /// Pushes up to this one will not be sent again, once they have ended.

@@ -143,7 +143,7 @@ void Rig::CopyArrived(const Packet& packet) {
     to.content.push_back(names.substr(begin, end - begin));
     begin = end + 1;
   }
-  to.replica.Installed(part.copy, now_);
+  to.replica.Installed(part.copy);
   to.Send(packet.from, Message(packet.message.configuration_version, CopyAck{.copy = part.copy}));
 }
 
