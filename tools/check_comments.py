@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks how what is declared is commented. A comment of a header (`///`) begins with a verb where it is a function's, and with a
-noun where it is a type's or a member's; not with a clause ("Whether …", "What …"), and says something. Each field of the protocol and each value
-of its enumerations has a comment, at its end or above it; *_UNSPECIFIED says it itself.
+"""Checks how what is declared is commented. A comment of a header (`///`) begins with a verb where it is a function's, and
+with a noun where it is a type's or a member's; not with a clause ("Whether …", "What …"), and says something. Each field of
+the protocol and each value of its enumerations has a comment, at its end or above it; *_UNSPECIFIED says it itself.
 
 usage: tools/check_comments.py [ROOT]      exit code 1 if there are faults
 """

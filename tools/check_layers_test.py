@@ -116,7 +116,8 @@ class CheckLayersTest(unittest.TestCase):
             {}, RULES.replace("operator/core : ", "operator/core : services/worker/core "))
 
     def test_rooms_of_one_folder_use_each_other_in_the_order_of_their_rows(self):
-        rules = "[reconciler]\na/b/pods : |\na/b/job : a/b/pods |\na/c : |\n[main]\na/main : a/b/* |\n[tests]\ntests : * | *\n"
+        rules = ("[reconciler]\na/b/pods : |\na/b/job : a/b/pods |\na/c : |\n[main]\na/main : a/b/* |\n"
+                 "[tests]\ntests : * | *\n")
         self.assertEqual(self.load({}, rules)[0].faults, [])
         self.assertEqual(self.load({}, rules)[0].rows["a/main"].folders, {"a/b/pods", "a/b/job"})
         self.assertIn("siblings never link", self.load({}, rules.replace("a/c :", "a/c : a/b/pods"))[0].faults[0])

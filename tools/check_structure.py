@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Checks that a class is defined in one .cc and declares at most 30 methods, and that no folder holds more than 25 source
-files: limits of size are met by dividing what a class does among classes, not by slicing its text.
+"""Checks that a class is defined in one .cc and declares at most 30 methods, that no function has more than 60 lines, and
+no folder more than 25 source files: limits of size are met by dividing what a class does among classes, not by slicing
+its text.
 
 Methods are counted where the class is defined: private ones, constructors, destructors, operators and defaulted ones are
-among them; friends and those of nested types, which count for themselves, are not.
+among them; friends and those of nested types, which count for themselves, are not. Lines of a function are counted from the
+beginning of its declaration to its last brace; those of lambdas within are among them.
 
 usage: tools/check_structure.py [--fix] [ROOT]    exit code 1 if there are faults
 
-What was so before there was this check stands in tools/structure.txt, with how many files or methods it has. These numbers
-may only fall: --fix writes lower ones, and takes out what has none any more.
+What was so before there was this check stands in tools/structure.txt, with how many files, methods or lines it has. These
+numbers may only fall: --fix writes lower ones, and takes out what has none any more.
 """
 
 import argparse
@@ -19,11 +21,12 @@ import sys
 
 LIST = "tools/structure.txt"
 HEADER = """\
-# What check_structure.py does not allow, and what was there before it: with how many .cc or methods a class, or files a
-# folder, has. Numbers may only fall (tools/check_structure.py --fix).
+# What check_structure.py does not allow, and what was there before it: with how many .cc or methods a class, lines a
+# function, or files a folder, has. Numbers may only fall (tools/check_structure.py --fix).
 """
 MOST_FILES = 25
 MOST_METHODS = 30
+MOST_LINES = 60
 PRODUCT = ("services", "operator")
 ALL = (*PRODUCT, "tests")
 # The definition of a member at the beginning of a line: `Type Class::Member(`.
@@ -134,6 +137,48 @@ def large_classes(root: pathlib.Path) -> dict[str, int]:
     return {key: count for key, count in methods(root).items() if count > MOST_METHODS}
 
 
+def functions(text: str, base: int = 0) -> list[tuple[str, int, int]]:
+    """(head, begin, end) of each function that `text`, code only, defines; not of those within another."""
+    found = []
+    declaration, begin = "", base
+    i = 0
+    while i < len(text):
+        char = text[i]
+        if char == "(":
+            declaration += "()"
+            i = closing(text, i)
+        elif char == "{":
+            end = closing(text, i)
+            head = head_of(declaration)
+            is_scope = re.match(r"(?:inline\s+)?namespace\b|extern\b\s*$", head)
+            if is_scope or (TYPE.match(head) and "()" not in head):
+                found += functions(text[i + 1:end - 1], base + i + 1)
+                declaration = ""
+            elif not GOES_ON.match(text, end):
+                found += [(head, begin, base + end)] if "()" in declaration else []
+                declaration = ""
+            i = end
+        else:
+            begin = begin if declaration else base + i
+            declaration = "" if char == ";" else (declaration + char).lstrip()
+            i += 1
+    return found
+
+
+def long_functions(root: pathlib.Path) -> dict[str, int]:
+    """{"function PATH NAME": how many lines it has}, of those with too many."""
+    found: dict[str, int] = {}
+    for path in sources(root, ALL):
+        text = NO_CODE.sub(lambda match: re.sub(r"[^\n]+", " ", match[0]), path.read_text())
+        for head, begin, end in functions(text):
+            lines = text.count("\n", begin, end) + 1
+            if lines > MOST_LINES:
+                name = re.findall(r"([\w~:]+)\s*\(\)", head)
+                key = f"function {path.relative_to(root)} {name[0] if name else 'operator'}"
+                found[key] = max(lines, found.get(key, 0))
+    return found
+
+
 def large_folders(root: pathlib.Path) -> dict[str, int]:
     """{"folder PATH": number of source files}, of those with too many."""
     counts = collections.Counter(str(path.parent.relative_to(root)) for path in sources(root, ALL))
@@ -154,7 +199,7 @@ def write_list(root: pathlib.Path, rows: dict[str, int]) -> None:
 def check(root: pathlib.Path, fix: bool = False) -> list[str]:
     if not sources(root, ALL):
         return [f"{root}: there are no sources"]
-    found = sliced_classes(root) | large_classes(root) | large_folders(root)
+    found = sliced_classes(root) | large_classes(root) | long_functions(root) | large_folders(root)
     known = read_list(root)
     if fix:
         known = {key: min(count, found[key]) for key, count in known.items() if key in found}
@@ -164,6 +209,7 @@ def check(root: pathlib.Path, fix: bool = False) -> list[str]:
         if count > known.get(key, 0):
             what = {"class": f"is defined in {count} .cc files: divide it into classes",
                     "methods": f"are {count}, at most {MOST_METHODS}: divide the class into classes",
+                    "function": f"has {count} lines, at most {MOST_LINES}: divide it",
                     "folder": f"holds {count} source files, at most {MOST_FILES}: make folders by subject"}[key.split()[0]]
             faults.append(f"{key} {what}" + (f" ({known[key]} before)" if key in known else ""))
     faults += [f"{LIST}: {key} has {found.get(key, 'none')} now: run tools/check_structure.py --fix"

@@ -134,6 +134,20 @@ class CheckStructureTest(unittest.TestCase):
         self.write("tools/structure.txt", "methods services/worker Server 31\n")
         self.assertEqual(check_structure.check(self.root), [])
 
+    def test_a_function_has_few_lines(self) -> None:
+        begin = "namespace a {\nstd::vector<int> Server::Ask(int x,\n    int y) const {\n"
+        body = "  call([&](int z) { return z; });  // {\n" * 57
+        self.write("services/worker/one.cc", begin + body + "}\nint Next() { return 1; }\n}\n")
+        self.assertEqual(check_structure.check(self.root), [])
+        self.write("services/worker/one.cc", begin + body + "\n}\nint Next() { return 1; }\n}\n")
+        self.assertEqual(check_structure.check(self.root),
+                         ["function services/worker/one.cc Server::Ask has 61 lines, at most 60: divide it"])
+        self.write("services/worker/one.cc", "const std::map<int, int> kMap = {\n" + "  {Of(1), 2},\n" * 70 + "};\n")
+        self.assertEqual(check_structure.check(self.root), [])
+        self.write("services/worker/one.h", "class A {\n  A() : x_{1} {\n" + body + "\n\n  }\n};\n")
+        self.assertEqual(check_structure.check(self.root),
+                         ["function services/worker/one.h A has 61 lines, at most 60: divide it"])
+
     def test_what_a_class_declares_is_counted(self) -> None:
         counts = self.count(METHODS)
         self.assertEqual(counts, {"Server": 13, "Server::Options": 1, "Server::View": 1, "Server::Later": 1})

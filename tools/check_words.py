@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that no retired word is in the code, its comments, the protocol, the tests, the tools or the pages: docs/glossary.md says
-what is said instead. Words count as parts of identifiers: `heir` is in `HasHeirs` and `next_heir`, and not in `their`. Texts between
-quotes in code are free: some are names of stored fields, or what users read.
+"""Checks that no retired word is in the code, its comments, the protocol, the tests, the tools or the pages:
+docs/glossary.md says what is said instead. Words count as parts of identifiers: `heir` is in `HasHeirs` and `next_heir`, and
+not in `their`. Texts between quotes in code are free: some are names of stored fields, or what users read.
 
 usage: tools/check_words.py [ROOT]      exit code 1 if there are faults
 """

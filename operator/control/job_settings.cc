@@ -139,6 +139,30 @@ void TakeLength(const v1::JobSpec& spec, controller::JobSettings& settings) {
   settings.warm_up_examples = static_cast<double>(warm_up.examples());
 }
 
+void TakeDeadlines(const v1::RunPolicy& policy, controller::JobSettings& settings) {
+  if (policy.has_active_deadline()) {
+    settings.active_deadline = job::ToMilliseconds(policy.active_deadline());
+  }
+  if (policy.has_epoch_deadline()) {
+    settings.epoch_deadline = job::ToMilliseconds(policy.epoch_deadline());
+  }
+  if (policy.has_start_deadline()) {
+    settings.start_deadline = job::ToMilliseconds(policy.start_deadline());
+  }
+  if (policy.on_start_deadline() == v1::RunPolicy::ON_START_DEADLINE_FAIL) {
+    settings.on_start_deadline = controller::OnStartDeadline::kFail;
+  }
+}
+
+void TakeDetection(const v1::Detection& detection, controller::JobSettings& settings) {
+  if (detection.has_heartbeat()) {
+    settings.silence_timeout = job::ToMilliseconds(detection.heartbeat());
+  }
+  if (detection.has_hang()) {
+    settings.hang_timeout = job::ToMilliseconds(detection.hang());
+  }
+}
+
 }  // namespace
 
 controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
@@ -184,27 +208,10 @@ controller::JobSettings SettingsOf(const v1::TrainingJob& job) {
   if (policy.has_target_accuracy()) {
     settings.target_accuracy = policy.target_accuracy();
   }
-  if (policy.has_active_deadline()) {
-    settings.active_deadline = job::ToMilliseconds(policy.active_deadline());
-  }
-  if (policy.has_epoch_deadline()) {
-    settings.epoch_deadline = job::ToMilliseconds(policy.epoch_deadline());
-  }
-  if (policy.has_start_deadline()) {
-    settings.start_deadline = job::ToMilliseconds(policy.start_deadline());
-  }
-  if (policy.on_start_deadline() == v1::RunPolicy::ON_START_DEADLINE_FAIL) {
-    settings.on_start_deadline = controller::OnStartDeadline::kFail;
-  }
+  TakeDeadlines(policy, settings);
   settings.starts_together =
       job.spec().pods().scheduling().gang_case() != v1::Scheduling::GANG_NOT_SET;
-  const v1::Detection& detection = job.spec().detection();
-  if (detection.has_heartbeat()) {
-    settings.silence_timeout = job::ToMilliseconds(detection.heartbeat());
-  }
-  if (detection.has_hang()) {
-    settings.hang_timeout = job::ToMilliseconds(detection.hang());
-  }
+  TakeDetection(job.spec().detection(), settings);
   return settings;
 }
 

@@ -223,19 +223,24 @@ local::RunManifest ReadManifest(const std::filesystem::path& manifest, bool is_n
           .draft = nullptr};
 }
 
-int Eval(const EvalFlags& flags) {
-  if (const absl::Status status = CheckOutputFile(flags.predictions); !status.ok()) {
-    PrintError("--predictions " + std::string(status.message()));
-    return kBadInput;
-  }
-  std::filesystem::path model = flags.model;
-  std::filesystem::path manifest = flags.job;
+// The model that is evaluated, and the manifest that says on which data.
+struct EvalFiles {
+  std::filesystem::path model;
+  std::filesystem::path manifest;
+  bool is_run = false;
+};
+
+// Finds both; an ExitCode if that fails.
+int FindFiles(const EvalFlags& flags, EvalFiles& files) {
+  auto& [model, manifest, is_run] = files;
+  model = flags.model;
+  manifest = flags.job;
   std::error_code error;
   if (std::filesystem::status(model, error).type() == std::filesystem::file_type::not_found) {
     PrintError(model.string() + " does not exist; the folder of a run, or a model file, is wanted");
     return kBadInput;
   }
-  const bool is_run = std::filesystem::is_directory(model, error);
+  is_run = std::filesystem::is_directory(model, error);
   if (is_run) {
     const local::RunPaths paths(model);
     model = paths.safetensors();
@@ -252,6 +257,39 @@ int Eval(const EvalFlags& flags) {
     PrintError("no manifest at " + manifest.string() + "; --job names the one of the model's net");
     return kBadInput;
   }
+  return kOk;
+}
+
+// Writes the predictions, if they are wanted, and tells the result.
+int TellEvaluation(const EvalFlags& flags, const Evaluation& evaluation) {
+  if (!flags.predictions.empty()) {
+    const absl::Status written = WriteFile(flags.predictions, evaluation.predictions);
+    if (!written.ok()) {
+      PrintError(std::string(written.message()));
+      return kCannotRun;
+    }
+  }
+  const auto examples = static_cast<double>(evaluation.examples);
+  std::fprintf(SummaryStream(flags.predictions),
+               "top-1 %.2f%% (%llu of %llu), %s\n",
+               100 * static_cast<double>(evaluation.correct) / examples,
+               Wide(evaluation.correct),
+               Wide(evaluation.examples),
+               LossText(evaluation.loss_sum / examples).c_str());
+  return kOk;
+}
+
+int Eval(const EvalFlags& flags) {
+  if (const absl::Status status = CheckOutputFile(flags.predictions); !status.ok()) {
+    PrintError("--predictions " + std::string(status.message()));
+    return kBadInput;
+  }
+  EvalFiles files;
+  if (const int code = FindFiles(flags, files); code != kOk) {
+    return code;
+  }
+  auto& [model, manifest, is_run] = files;
+  std::error_code error;
   const local::RunManifest read = ReadManifest(manifest, !flags.job.empty());
   if (read.job == nullptr) {
     PrintProblems(read.problems);
@@ -284,21 +322,7 @@ int Eval(const EvalFlags& flags) {
   if (const std::string warning = is_run ? ModelWarning(flags.model) : ""; !warning.empty()) {
     PrintWarnings({warning});
   }
-  if (!flags.predictions.empty()) {
-    const absl::Status written = WriteFile(flags.predictions, evaluation->predictions);
-    if (!written.ok()) {
-      PrintError(std::string(written.message()));
-      return kCannotRun;
-    }
-  }
-  const auto examples = static_cast<double>(evaluation->examples);
-  std::fprintf(SummaryStream(flags.predictions),
-               "top-1 %.2f%% (%llu of %llu), %s\n",
-               100 * static_cast<double>(evaluation->correct) / examples,
-               Wide(evaluation->correct),
-               Wide(evaluation->examples),
-               LossText(evaluation->loss_sum / examples).c_str());
-  return kOk;
+  return TellEvaluation(flags, *evaluation);
 }
 
 }  // namespace

@@ -209,8 +209,8 @@ rlim_t FilesOf(const v1::TrainingJob& job) {
   return open + std::min(open / 3 + 1, rlim_t{64});
 }
 
-// Loads the manifest and settles the run directory; an ExitCode if that fails.
-int Prepare(TrainFlags& flags, Prepared& prepared) {
+// Whether the flags go together; an ExitCode if they do not.
+int CheckFlags(const TrainFlags& flags) {
   const bool resume = !flags.resume.empty();
   if (!resume && flags.job.empty()) {
     PrintError("train needs a manifest, or --resume DIR; see adamant train --help");
@@ -230,6 +230,15 @@ int Prepare(TrainFlags& flags, Prepared& prepared) {
     PrintError("--resume DIR goes on in that folder with its job.yaml: no manifest, no --run-dir");
     return kBadInput;
   }
+  return kOk;
+}
+
+// Loads the manifest and settles the run directory; an ExitCode if that fails.
+int Prepare(TrainFlags& flags, Prepared& prepared) {
+  if (const int code = CheckFlags(flags); code != kOk) {
+    return code;
+  }
+  const bool resume = !flags.resume.empty();
   if (resume) {
     flags.run_dir = Plain(flags.resume);
     if (const int code = CheckResumable(local::RunPaths(flags.run_dir)); code != kOk) {

@@ -155,6 +155,41 @@ void WalkRow(Codec& codec, Value& value) {
 }
 
 template <class Codec, class Value>
+void WalkConfiguration(Codec& codec, Value& value) {
+  codec.Field(value.version);
+  codec.Field(value.generation);
+  Walk(codec, value.primary);
+  codec.Field(value.replicas);
+  Narrow(codec, value.created);
+  Optional(codec, value.learner);
+  Optional(codec, value.departing);
+  Optional(codec, value.successor);
+  codec.Field(value.restored_snapshot);
+}
+
+template <class Codec, class Value>
+void WalkSlot(Codec& codec, Value& value) {
+  codec.Field(value.incarnation);
+  codec.Field(value.uid);
+  codec.Field(value.generation);
+  codec.Field(value.joined);
+  codec.Field(value.concluded);
+  Narrow(codec, value.losses);
+  codec.Field(value.volume);
+}
+
+template <class Codec, class Value>
+void WalkKeptModel(Codec& codec, Value& value) {
+  Walk(codec, value.checkpoint);
+  codec.Field(value.epoch);
+  codec.Field(value.top1);
+  codec.Field(value.evaluated);
+  codec.Field(value.examples);
+  codec.Field(value.counted);
+  codec.Field(value.best_loss);
+}
+
+template <class Codec, class Value>
 void WalkRecovery(Codec& codec, Value& value) {
   Walk(codec, value.first);
   Walk(codec, value.healthy.checkpoint);
@@ -182,31 +217,9 @@ void WalkRecovery(Codec& codec, Value& value) {
   }
 }
 
+// Fields of a state that the first version which is read does not have.
 template <class Codec, class Value>
-void WalkState(Codec& codec, Value& value) {
-  codec.Field(value.job_uid);
-  codec.Field(value.term);
-  Narrow(codec, value.phase);
-  Narrow(codec, value.step);
-  codec.Field(value.epoch);
-  Walk(codec, value.row);
-  codec.Field(value.last_snapshot);
-  Walk(codec, value.checkpoint);
-  codec.Field(value.evaluated_snapshot);
-  codec.Field(value.accuracy);
-  codec.Field(value.buckets);
-  codec.Field(value.histories);
-  codec.Field(value.dead);
-  codec.Field(value.failovers);
-  codec.Field(value.restores);
-  codec.Field(value.part_owner);
-  codec.Field(value.training_examples);
-  codec.Field(value.slots);
-  Narrow(codec, value.restarts);
-  Time(codec, value.active);
-  Time(codec, value.epoch_active);
-  codec.Field(value.message);
-  Narrow(codec, value.invalid);
+void WalkLaterFields(Codec& codec, Value& value) {
   if (codec.version() >= 4) {
     Narrow(codec, value.at_chance);
   }
@@ -251,6 +264,34 @@ void WalkState(Codec& codec, Value& value) {
 }
 
 template <class Codec, class Value>
+void WalkState(Codec& codec, Value& value) {
+  codec.Field(value.job_uid);
+  codec.Field(value.term);
+  Narrow(codec, value.phase);
+  Narrow(codec, value.step);
+  codec.Field(value.epoch);
+  Walk(codec, value.row);
+  codec.Field(value.last_snapshot);
+  Walk(codec, value.checkpoint);
+  codec.Field(value.evaluated_snapshot);
+  codec.Field(value.accuracy);
+  codec.Field(value.buckets);
+  codec.Field(value.histories);
+  codec.Field(value.dead);
+  codec.Field(value.failovers);
+  codec.Field(value.restores);
+  codec.Field(value.part_owner);
+  codec.Field(value.training_examples);
+  codec.Field(value.slots);
+  Narrow(codec, value.restarts);
+  Time(codec, value.active);
+  Time(codec, value.epoch_active);
+  codec.Field(value.message);
+  Narrow(codec, value.invalid);
+  WalkLaterFields(codec, value);
+}
+
+template <class Codec, class Value>
 void Walk(Codec& codec, Value& value) {
   using T = std::remove_const_t<Value>;
   if constexpr (std::is_same_v<T, std::uint64_t>) {
@@ -261,15 +302,7 @@ void Walk(Codec& codec, Value& value) {
     Narrow(codec, value.slot);
     codec.Field(value.incarnation);
   } else if constexpr (std::is_same_v<T, Configuration>) {
-    codec.Field(value.version);
-    codec.Field(value.generation);
-    Walk(codec, value.primary);
-    codec.Field(value.replicas);
-    Narrow(codec, value.created);
-    Optional(codec, value.learner);
-    Optional(codec, value.departing);
-    Optional(codec, value.successor);
-    codec.Field(value.restored_snapshot);
+    WalkConfiguration(codec, value);
   } else if constexpr (std::is_same_v<T, PushCut>) {
     Narrow(codec, value.worker);
     codec.Field(value.incarnation);
@@ -289,21 +322,9 @@ void Walk(Codec& codec, Value& value) {
     codec.Field(value.updates);
     codec.Field(value.rolled_back);
   } else if constexpr (std::is_same_v<T, SlotRecord>) {
-    codec.Field(value.incarnation);
-    codec.Field(value.uid);
-    codec.Field(value.generation);
-    codec.Field(value.joined);
-    codec.Field(value.concluded);
-    Narrow(codec, value.losses);
-    codec.Field(value.volume);
+    WalkSlot(codec, value);
   } else if constexpr (std::is_same_v<T, KeptModel>) {
-    Walk(codec, value.checkpoint);
-    codec.Field(value.epoch);
-    codec.Field(value.top1);
-    codec.Field(value.evaluated);
-    codec.Field(value.examples);
-    codec.Field(value.counted);
-    codec.Field(value.best_loss);
+    WalkKeptModel(codec, value);
   } else if constexpr (std::is_same_v<T, LayerRate>) {
     codec.Field(value.layer);
     codec.Field(value.rate);

@@ -35,20 +35,7 @@ std::string CheckAddresses(const std::string& text) {
   return text.empty() || text.back() == ',' ? CheckAddress("") : "";
 }
 
-}  // namespace
-
-std::variant<ParsedFlags, int> ParseFlags(int argc, char** argv, std::string_view role) {
-  const std::map<std::string, LogLevel> levels = {{"debug", LogLevel::kDebug},
-                                                  {"info", LogLevel::kInfo},
-                                                  {"warning", LogLevel::kWarning},
-                                                  {"error", LogLevel::kError}};
-  ParsedFlags flags;
-  ServiceFlags& service = flags.service;
-  service.listen = rpc::AnyLoopbackPort();
-  service.metrics_listen = service.listen;
-  service.replication_listen = service.listen;
-
-  CLI::App app("A " + std::string(role) + " of an Adamant job. Its controller starts it.");
+void AddServiceOptions(std::string_view role, CLI::App& app, ServiceFlags& service) {
   const CLI::Validator address(CheckAddress, "HOST:PORT");
   app.add_option("--controller",
                  service.controller,
@@ -81,6 +68,23 @@ std::variant<ParsedFlags, int> ParseFlags(int argc, char** argv, std::string_vie
     app.add_option("--node", service.node, "Machine that it runs on; copies go to different ones");
     app.add_option("--zone", service.zone, "Zone of that machine");
   }
+}
+
+}  // namespace
+
+std::variant<ParsedFlags, int> ParseFlags(int argc, char** argv, std::string_view role) {
+  const std::map<std::string, LogLevel> levels = {{"debug", LogLevel::kDebug},
+                                                  {"info", LogLevel::kInfo},
+                                                  {"warning", LogLevel::kWarning},
+                                                  {"error", LogLevel::kError}};
+  ParsedFlags flags;
+  ServiceFlags& service = flags.service;
+  service.listen = rpc::AnyLoopbackPort();
+  service.metrics_listen = service.listen;
+  service.replication_listen = service.listen;
+
+  CLI::App app("A " + std::string(role) + " of an Adamant job. Its controller starts it.");
+  AddServiceOptions(role, app, service);
   std::string level = "info";
   app.add_option("--log-level", level, "debug, info, warning or error")
       ->check(CLI::IsMember(&levels))
