@@ -57,9 +57,16 @@ std::string SizesOf(const model::Layer& layer) {
              ExtentText("padding", layer.padding, 0);
     case model::LayerKind::kFullyConnected:
       return ", outputs " + std::to_string(layer.channels);
-    default:
-      return "";
+    case model::LayerKind::kRelu:
+    case model::LayerKind::kSigmoid:
+    case model::LayerKind::kTanh:
+    case model::LayerKind::kDropout:
+    case model::LayerKind::kFlatten:
+    case model::LayerKind::kAdd:
+    case model::LayerKind::kConcat:
+      break;  // no default: a kind that is forgotten here would be without its sizes in model files
   }
+  return "";
 }
 
 }  // namespace
