@@ -27,6 +27,7 @@
 #include "operator/local/processes/processes.h"
 #include "operator/local/processes/signal_pipe.h"
 #include "operator/local/run_folder/checkpoint_file.h"
+#include "operator/local/run_folder/lost_links.h"
 #include "operator/local/run_folder/run_dir.h"
 #include "operator/local/run_folder/run_folder.h"
 #include "operator/local/run_metrics.h"
@@ -76,6 +77,12 @@ std::string GoOn(const RunPaths& paths) {
 
 std::filesystem::path ProgramOf(Role role, const std::filesystem::path& bin_dir) {
   return bin_dir / ("adamant-" + std::string(controller::RoleName(role)));
+}
+
+// With None a bucket is stored once, in a checkpoint.
+ServerFolders FoldersOf(const controller::JobSettings& settings) {
+  return {.count = settings.parameter_servers,
+          .copies = settings.only_checkpoints ? 1 : settings.copies};
 }
 
 // One job on this machine: the reconciler around the controller.
@@ -340,25 +347,30 @@ void Runner::Start(const controller::StartProcess& start) {
   ADAMANT_FAILPOINT("controller/start_process");
   const std::string name = controller::ToString(start.id);
   const std::filesystem::path data = paths_.data() / name;
-  if (std::string strange = SetStrangerAside(data); !strange.empty()) {
+  absl::Status status;
+  if (start.id.role == Role::kParameterServer) {
+    status = CheckLinks(paths_, start.id.slot, FoldersOf(control::SettingsOf(job_)));
+  }
+  if (std::string strange = status.ok() ? SetStrangerAside(data) : ""; !strange.empty()) {
     Tell({.kind = controller::Note::Kind::kAlarm,
           .member = start.id,
           .epoch = controller_->state().epoch,
           .text = std::move(strange)});
   }
-  const absl::Status status =
-      launcher_.Start({.id = start.id,
-                       .generation = start.generation,
-                       .arguments = {ProgramOf(start.id.role, bin_dir_).string(),
-                                     "--controller",
-                                     server_->address(),
-                                     "--slot",
-                                     std::to_string(start.id.slot),
-                                     "--generation",
-                                     std::to_string(start.generation),
-                                     "--data-dir",
-                                     data.string()},
-                       .log = paths_.logs() / (name + ".log")});
+  if (status.ok()) {
+    status = launcher_.Start({.id = start.id,
+                              .generation = start.generation,
+                              .arguments = {ProgramOf(start.id.role, bin_dir_).string(),
+                                            "--controller",
+                                            server_->address(),
+                                            "--slot",
+                                            std::to_string(start.id.slot),
+                                            "--generation",
+                                            std::to_string(start.generation),
+                                            "--data-dir",
+                                            data.string()},
+                              .log = paths_.logs() / (name + ".log")});
+  }
   if (!status.ok()) {
     events_.Push(
         controller::ProcessExited{.id = start.id,

@@ -19,6 +19,12 @@
 namespace adamant::local {
 namespace {
 
+// Whatever it is, also a link that leads nowhere.
+bool IsThere(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::exists(std::filesystem::symlink_status(path, error));
+}
+
 // The folders that a new run needs and that are not there, innermost first.
 std::vector<std::filesystem::path> MissingFolders(const RunPaths& paths) {
   std::vector<std::filesystem::path> missing = {paths.logs(), paths.data()};
@@ -199,29 +205,31 @@ std::string SetStrangerAside(const std::filesystem::path& data) {
 
 bool CanBeResumed(const RunPaths& paths) { return CheckHoldsRun(paths).ok(); }
 
+bool HasState(const RunPaths& paths) {
+  return IsThere(paths.controller()) || IsThere(paths.controller_copy());
+}
+
 absl::Status CheckHoldsRun(const RunPaths& paths) {
-  const auto has = [](const std::filesystem::path& path) {
-    std::error_code error;
-    return std::filesystem::exists(std::filesystem::symlink_status(path, error));
-  };
   if (std::error_code error; !std::filesystem::is_directory(paths.root, error)) {
-    return absl::NotFoundError(
-        paths.root.string() + (has(paths.root) ? " is no folder; that of a run is wanted"
-                                               : " does not exist; the folder of a run is wanted"));
+    return absl::NotFoundError(paths.root.string() +
+                               (IsThere(paths.root)
+                                    ? " is no folder; that of a run is wanted"
+                                    : " does not exist; the folder of a run is wanted"));
   }
-  const bool has_state = has(paths.controller()) || has(paths.controller_copy());
-  if (!has(paths.job())) {
+  if (!IsThere(paths.job())) {
     const std::string root = paths.root.string();
     return absl::NotFoundError(
-        has(paths.started())
+        IsThere(paths.started())
             ? root + " holds a run whose job.yaml is missing; what it was started with last puts " +
                   "it back: cp " + paths.started().string() + " " + paths.job().string()
-        : has_state ? root + " holds a run whose job.yaml is missing; put the manifest that it " +
-                          "was started with there as " + paths.job().string()
-                    : root + " holds no run: it has no job.yaml");
+        : HasState(paths)
+            ? root + " holds a run whose job.yaml is missing; put the manifest that it " +
+                  "was started with there as " + paths.job().string()
+            : root + " holds no run: it has no job.yaml");
   }
   // One that was ended at once has only its folders, and one of an earlier version no started.yaml.
-  const bool begun = has(paths.started()) || has_state || (has(paths.logs()) && has(paths.data()));
+  const bool begun = IsThere(paths.started()) || HasState(paths) ||
+                     (IsThere(paths.logs()) && IsThere(paths.data()));
   return begun ? absl::OkStatus()
                : absl::NotFoundError(paths.root.string() +
                                      " holds no run: it has a job.yaml, but no started.yaml. To "
@@ -254,9 +262,10 @@ absl::Status CheckDataFolder(const RunPaths& paths) {
                     "it");
 }
 
+// They are written at the end of links, whether anything is there or not.
 absl::Status CheckModelFiles(const RunPaths& paths) {
-  ADAMANT_RETURN_IF_ERROR(storage::CheckIsFile(paths.safetensors()));
-  return storage::CheckIsFile(paths.onnx());
+  ADAMANT_RETURN_IF_ERROR(storage::CheckIsFile(EndOfLinks(paths.safetensors())));
+  return storage::CheckIsFile(EndOfLinks(paths.onnx()));
 }
 
 absl::Status CheckRunIsWritable(const RunPaths& paths) {

@@ -88,6 +88,9 @@ absl::Status CreateRunDir(const RunPaths& paths, std::string_view job);
 /// that the process begins with an empty one. Returns what is to be told; "" where nothing is.
 std::string SetStrangerAside(const std::filesystem::path& data);
 
+/// Returns whether anything is where the controller's state is kept, in either place.
+bool HasState(const RunPaths& paths);
+
 /// Returns whether the folder holds a run; somebody may have removed it meanwhile.
 bool CanBeResumed(const RunPaths& paths);
 

@@ -170,7 +170,7 @@ std::uint64_t ExamplesBegunWith(const controller::JobState& state,
 }
 
 Begun ReadBegun(const v1::TrainingJob& job, const RunPaths& paths) {
-  if (std::error_code error; !std::filesystem::exists(paths.controller(), error)) {
+  if (!HasState(paths)) {
     return {};
   }
   const absl::StatusOr<StateCopies::Stored> stored =

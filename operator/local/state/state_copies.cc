@@ -189,10 +189,6 @@ absl::Status StateCopies::Reconcile(const std::array<absl::Status, kCopies>& ope
 }
 
 absl::Status StateCopies::Renew(std::size_t copy, const std::string& damage) {
-  stores_[copy].reset();
-  if (std::error_code error; std::filesystem::exists(folders_[copy], error)) {
-    ADAMANT_RETURN_IF_ERROR(storage::SetAside(folders_[copy]));
-  }
   ADAMANT_RETURN_IF_ERROR(MakeAnew(copy));
   alarms_.push_back("the controller's state is damaged, and was made anew from " +
                     folders_[1 - copy].string() + "; what is damaged is kept as " +
@@ -200,7 +196,13 @@ absl::Status StateCopies::Renew(std::size_t copy, const std::string& damage) {
   return absl::OkStatus();
 }
 
+// A link that leads nowhere goes aside, too.
 absl::Status StateCopies::MakeAnew(std::size_t copy) {
+  stores_[copy].reset();
+  if (std::error_code error;
+      std::filesystem::exists(std::filesystem::symlink_status(folders_[copy], error))) {
+    ADAMANT_RETURN_IF_ERROR(storage::SetAside(folders_[copy]));
+  }
   ADAMANT_ASSIGN_OR_RETURN(stores_[copy], opener_(folders_[copy]));
   has_folder_[copy] = std::filesystem::exists(folders_[copy]);
   return Fill(copy);
@@ -213,7 +215,6 @@ absl::Status StateCopies::BringBack(std::size_t copy) {
       std::filesystem::exists(folders_[copy], error)) {
     return absl::OkStatus();
   }
-  stores_[copy].reset();
   ADAMANT_RETURN_IF_ERROR(MakeAnew(copy));
   alarms_.push_back(folders_[copy].string() +
                     " was removed while the job runs, with the controller's state in it: it was "

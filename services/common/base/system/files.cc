@@ -74,6 +74,8 @@ std::string_view NameOf(std::filesystem::file_type type) {
       return "a FIFO";
     case std::filesystem::file_type::symlink:  // one that can be followed is what it leads to
       return "a link that leads to itself";
+    case std::filesystem::file_type::not_found:
+      return "a link that leads nowhere";
     default:
       return "a socket or a device";
   }
@@ -174,8 +176,13 @@ std::string DescribeFull(const absl::Status& full) {
 absl::Status Misplaced(const std::filesystem::path& path,
                        std::filesystem::file_type found,
                        std::filesystem::file_type wanted) {
-  return absl::DataLossError(path.string() + ": is " + std::string(NameOf(found)) + ", where " +
-                             std::string(NameOf(wanted)) + " belongs");
+  std::error_code error;
+  const std::string end = found == std::filesystem::file_type::not_found
+                              ? " (to " + std::filesystem::read_symlink(path, error).string() +
+                                    ": is its disk mounted?)"
+                              : "";
+  return absl::DataLossError(path.string() + ": is " + std::string(NameOf(found)) + end +
+                             ", where " + std::string(NameOf(wanted)) + " belongs");
 }
 
 absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
@@ -253,6 +260,12 @@ std::filesystem::path EndOfLinks(std::filesystem::path path) {
     path = path.parent_path() / std::filesystem::read_symlink(path, error);
   }
   return path;
+}
+
+bool LeadsNowhere(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::is_symlink(path, error) &&
+         std::filesystem::status(path, error).type() == std::filesystem::file_type::not_found;
 }
 
 absl::Status WriteFile(const std::filesystem::path& path, std::string_view content, Pipes pipes) {

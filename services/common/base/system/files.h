@@ -22,6 +22,7 @@ absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
                                      Pipes pipes = Pipes::kRefused);
 
 /// The error for what lies where something else belongs: "PATH: is a FIFO, where a file belongs".
+/// `found`: symlink for a link that leads to itself, not_found for one that leads nowhere.
 absl::Status Misplaced(const std::filesystem::path& path,
                        std::filesystem::file_type found,
                        std::filesystem::file_type wanted);
@@ -48,6 +49,9 @@ absl::Status MakeFolder(const std::filesystem::path& path);
 /// Returns where a link leads, or the links that follow it, whether anything is there or not;
 /// `path` itself where it is none.
 std::filesystem::path EndOfLinks(std::filesystem::path path);
+
+/// Returns whether `path` is a link at whose end nothing is, as where a disk is not mounted.
+bool LeadsNowhere(const std::filesystem::path& path);
 
 /// Returns whether a limit of open files (EMFILE, ENFILE) is what the message of a
 /// ResourceExhausted tells of, rather than a full disk.

@@ -40,6 +40,9 @@ absl::Status Check(const fs::path& path, fs::file_type wanted) {
   if (error == std::errc::too_many_symbolic_link_levels) {
     return Misplaced(path, fs::file_type::symlink, wanted);
   }
+  if (LeadsNowhere(path)) {
+    return Misplaced(path, fs::file_type::not_found, wanted);
+  }
   if (type == wanted || type == fs::file_type::none || type == fs::file_type::not_found) {
     return absl::OkStatus();  // who opens it says what is wrong, if anything is
   }

@@ -7,7 +7,8 @@
 namespace adamant::storage {
 
 /// Whoever opens a FIFO in place of a file waits for ever, and a folder can be opened and not read.
-/// So a store asks first. Links count as what is at their end; what is not there is no error.
+/// So a store asks first. Links count as what is at their end, and are an error where nothing is;
+/// what is not there itself is none.
 /// Error: DataLoss, naming the path.
 absl::Status CheckIsFile(const std::filesystem::path& path);
 absl::Status CheckIsFolder(const std::filesystem::path& path);

@@ -125,6 +125,37 @@ TEST_F(RunDirTest, WhatIsInThePlaceOfAProcesssFolderGoesAside) {
   EXPECT_TRUE(std::filesystem::is_directory(data));
 }
 
+TEST_F(RunDirTest, ALinkThatLeadsNowhereGoesAsideFromThePlaceOfAProcesssFolder) {
+  ASSERT_TRUE(CreateRunDir(paths_, "").ok());
+  const std::filesystem::path data = paths_.data() / "worker-0";
+  std::filesystem::create_symlink("/nowhere/at/all", data);
+  EXPECT_THAT(
+      SetStrangerAside(data),
+      AllOf(StartsWith(data.string() + ": is a link that leads nowhere (to /nowhere/at/all"),
+            HasSubstr("kept as " + data.string() + ".damaged")));
+  EXPECT_TRUE(std::filesystem::is_symlink(data.string() + ".damaged"));
+  EXPECT_EQ(SetStrangerAside(data), "");
+}
+
+TEST_F(RunDirTest, ALinkThatLeadsNowhereInPlaceOfAFolderIsNamedWithWhatToDo) {
+  ASSERT_TRUE(CreateRunDir(paths_, "job").ok());
+  for (const std::filesystem::path& folder : {paths_.logs(), paths_.checkpoints(), paths_.data()}) {
+    std::filesystem::remove(folder);
+    std::filesystem::create_symlink("/nowhere/at/all", folder);
+    EXPECT_THAT(std::string(CheckRunFiles(paths_).message()),
+                AllOf(StartsWith(folder.string() + ": is a link that leads nowhere"),
+                      HasSubstr("is its disk mounted?"),
+                      HasSubstr("move it away")));
+    std::filesystem::remove(folder);
+  }
+}
+
+TEST_F(RunDirTest, AModelMayBeALinkToWhereItIsToBeWritten) {
+  ASSERT_TRUE(CreateRunDir(paths_, "job").ok());
+  std::filesystem::create_symlink("/nowhere/at/all", paths_.onnx());
+  EXPECT_TRUE(CheckRunFiles(paths_).ok()) << CheckRunFiles(paths_);
+}
+
 TEST_F(RunDirTest, WhatWasHalfWrittenIsRemovedAndNothingElse) {
   ASSERT_TRUE(CreateRunDir(paths_, "").ok());
   std::filesystem::create_directory(paths_.checkpoints());

@@ -129,11 +129,13 @@ TEST_F(StateCopiesTest, WhatIsNoFileOrNoFolderIsMadeAnewLikewise) {
   const auto fifo = [](const fs::path& path) { ASSERT_EQ(mkfifo(path.c_str(), 0600), 0); };
   const auto folder = [](const fs::path& path) { fs::create_directory(path); };
   const auto file = [](const fs::path& path) { std::ofstream(path) << "rubbish"; };
+  const auto link = [](const fs::path& path) { fs::create_symlink("/nowhere/at/all", path); };
   using Make = std::function<void(const fs::path& path)>;
   Store(0, 3);
   for (const auto& [name, make] : {std::pair<fs::path, Make>("CURRENT", fifo),
                                    std::pair<fs::path, Make>("CURRENT", folder),
                                    std::pair<fs::path, Make>("", fifo),
+                                   std::pair<fs::path, Make>("", link),
                                    std::pair<fs::path, Make>("", file)}) {
     const fs::path path = name.empty() ? folders_[0] : folders_[0] / name;
     fs::remove_all(path);
@@ -144,7 +146,7 @@ TEST_F(StateCopiesTest, WhatIsNoFileOrNoFolderIsMadeAnewLikewise) {
     const auto [state, alarms] = Load();
     EXPECT_EQ(state, "v3");
     EXPECT_THAT(alarms, ElementsAre(HasSubstr(path.string() + ": is a")));
-    EXPECT_TRUE(fs::exists(folders_[0].string() + ".damaged"));
+    EXPECT_TRUE(fs::exists(fs::symlink_status(folders_[0].string() + ".damaged")));
   }
 }
 

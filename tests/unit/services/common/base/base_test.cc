@@ -111,6 +111,23 @@ TEST_F(WriteFileTest, ALinkThatEndsAtNothingIsNamedWithWhereItLeads) {
                 ": No such file or directory (it is a link to /nowhere/at/all)");
 }
 
+TEST_F(WriteFileTest, ALinkThatLeadsNowhereIsToldFromWhatIsNotThereAndFromOthers) {
+  EXPECT_FALSE(LeadsNowhere(file_));
+  std::filesystem::create_symlink("file", link_);
+  EXPECT_TRUE(LeadsNowhere(link_));
+  EXPECT_EQ(
+      Misplaced(link_, std::filesystem::file_type::not_found, std::filesystem::file_type::directory)
+          .message(),
+      link_.string() +
+          ": is a link that leads nowhere (to file: is its disk mounted?), where a folder "
+          "belongs");
+  ASSERT_TRUE(WriteFile(file_, "").ok());
+  EXPECT_FALSE(LeadsNowhere(link_));
+  EXPECT_FALSE(LeadsNowhere(file_));
+  std::filesystem::create_symlink("circle", folder_ / "circle");
+  EXPECT_FALSE(LeadsNowhere(folder_ / "circle"));
+}
+
 TEST_F(WriteFileTest, LinksInACircleAreAnError) {
   std::filesystem::create_symlink("link", link_);
   EXPECT_FALSE(WriteFile(link_, "content").ok());

@@ -37,6 +37,10 @@ const Stranger kFifo = {"a FIFO",
                         [](const fs::path& path) { ASSERT_EQ(mkfifo(path.c_str(), 0600), 0); }};
 const Stranger kFile = {"a file", [](const fs::path& path) { std::ofstream(path) << "text"; }};
 
+const Stranger kLostLink = {"a link that leads nowhere", [](const fs::path& path) {
+                              fs::create_symlink("/nowhere/at/all", path);
+                            }};
+
 void Replace(const fs::path& path, const Stranger& stranger) {
   fs::remove_all(path);
   stranger.make(path);
@@ -64,8 +68,10 @@ TEST(FileKindsTest, WhatIsNotThereOrLeadsToTheRightKindIsNoError) {
   const fs::path file = root.path() / "file";
   EXPECT_TRUE(CheckIsFile(file).ok());
   EXPECT_TRUE(CheckIsFolder(file).ok());
-  kFile.make(file);
   fs::create_symlink("file", root.path() / "link");
+  ExpectTold(CheckIsFile(root.path() / "link"), root.path() / "link", kLostLink);
+  ExpectTold(CheckIsFolder(root.path() / "link"), root.path() / "link", kLostLink);
+  kFile.make(file);
   EXPECT_TRUE(CheckIsFile(root.path() / "link").ok());
   ExpectTold(CheckIsFolder(root.path() / "link"), root.path() / "link", kFile);
   ExpectTold(CheckIsFile(root.path()), root.path(), kFolder);
@@ -96,7 +102,7 @@ class RecordKindsTest : public testing::Test {
 
 TEST_F(RecordKindsTest, InThePlaceOfANeededFileItIsDamageAndOfAnotherItGoesAside) {
   for (const std::string& name : NamesIn(folder_)) {
-    for (const Stranger& stranger : {kFolder, kFifo}) {
+    for (const Stranger& stranger : {kFolder, kFifo, kLostLink}) {
       SCOPED_TRACE(name + " is " + stranger.name);
       const fs::path copy = Copy();
       Replace(copy / name, stranger);
@@ -195,7 +201,7 @@ TEST_F(SegmentKindsTest, AFreeSegmentThatIsNoneIsNotReused) {
 
 TEST_F(SegmentKindsTest, InThePlaceOfAFolderItIsDamage) {
   for (const fs::path& path : {folder_ / "records", folder_ / "segments", folder_}) {
-    for (const Stranger& stranger : {kFile, kFifo}) {
+    for (const Stranger& stranger : {kFile, kFifo, kLostLink}) {
       Replace(path, stranger);
       ExpectTold(SegmentStore::Open(folder_).status(), path, stranger);
       fs::remove(path);

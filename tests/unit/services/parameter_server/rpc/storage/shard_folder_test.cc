@@ -53,6 +53,22 @@ TEST(OpenShardFolderTest, WhatIsNoFolderGoesAsideAndAnEmptyOneBegins) {
   EXPECT_TRUE(std::filesystem::is_fifo(root.path() / "shards.damaged"));
 }
 
+TEST(OpenShardFolderTest, ALinkThatLeadsNowhereGoesAsideWithTheStoreThatItIsIn) {
+  for (const std::string name : {"", "records", "segments"}) {
+    const TestFolder root;
+    const std::filesystem::path folder = root.path() / "shards";
+    const std::filesystem::path link = name.empty() ? folder : folder / name;
+    std::filesystem::create_directories(link.parent_path());
+    std::filesystem::create_symlink("/nowhere/at/all", link);
+    const auto opened = OpenShardFolder(folder);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    EXPECT_THAT(opened->damage, HasSubstr(link.string() + ": is a link that leads nowhere"));
+    EXPECT_TRUE(opened->store->Write({{"key", "value"}}).ok());
+    EXPECT_TRUE(std::filesystem::is_symlink(name.empty() ? root.path() / "shards.damaged"
+                                                         : root.path() / "shards.damaged" / name));
+  }
+}
+
 TEST(OpenWithRoomTest, AProcessThatIsToEndDoesNotWait) {
   RecordingLink link;
   int tries = 0;
