@@ -116,6 +116,7 @@ class PlainDisplay : public Display {
     if (report.phase != Phase::kStarting) {
       next_starting_line_ = now + kStartingInterval;
     }
+    TellWait(report);
     const std::string starting = StartingText(report);
     if (!starting.empty() && now >= next_starting_line_) {
       next_starting_line_ = now + kStartingInterval;
@@ -165,6 +166,14 @@ class PlainDisplay : public Display {
     std::fflush(stdout);
   }
 
+  // What a job that starts waits for, each time that it is something else.
+  void TellWait(const JobReport& report) {
+    if (report.disk_wait.has_value() && !report.message.empty() && report.message != told_) {
+      told_ = report.message;
+      Say(InLines(told_));
+    }
+  }
+
   double evaluation_seconds_ = 0;
   double epoch_completion_ = 1;
   std::string crowd_;
@@ -210,6 +219,7 @@ class BarDisplay final : public PlainDisplay {
 
   void OnProgress(const JobReport& report) override {
     epochs_ = report.epochs;
+    TellWait(report);
     const std::string bar = Bar(report);
     if (bar != shown_) {
       std::printf("\r\033[K%s", bar.c_str());

@@ -83,6 +83,9 @@ class BucketRecovery {
   /// The configurations name learners, perhaps new ones: what their disks had counts no more.
   void OnHinted();
 
+  /// As Restores.
+  [[nodiscard]] std::optional<DiskWait> WaitsForDisks() const { return restores_.WaitsForDisks(); }
+
   /// Returns when BringBack may decide otherwise without another report.
   [[nodiscard]] std::optional<TimePoint> NextTimer(TimePoint now) const {
     return restores_.NextTimer(now);

@@ -83,6 +83,7 @@ class Placement {
   [[nodiscard]] const Failovers& failovers() const { return failovers_; }
   [[nodiscard]] const ParameterServers& servers() const { return servers_; }
   [[nodiscard]] const BucketCopies& copies() const { return copies_; }
+  [[nodiscard]] std::optional<DiskWait> WaitsForDisks() const { return recovery_.WaitsForDisks(); }
   [[nodiscard]] const CheckpointRollback& rollback() const { return rollback_; }
 
  private:

@@ -137,6 +137,22 @@ absl::Status Restores::NobodyHas(BucketId bucket, const Loss& loss) const {
   return absl::DataLossError(message);
 }
 
+std::optional<DiskWait> Restores::WaitsForDisks() const {
+  DiskWait wait;
+  for (const auto& [bucket, loss] : losses_) {
+    bool waits = false;
+    for (const ServerId& replica : loss.awaited) {
+      if (ReportAfter(replica) == nullptr) {
+        wait.servers.insert(replica.slot);
+        waits = true;
+      }
+    }
+    wait.buckets += waits ? 1 : 0;
+    wait.until = waits ? std::max(wait.until, loss.since + kTimeout) : wait.until;
+  }
+  return reports_.empty() || wait.buckets == 0 ? std::nullopt : std::optional(std::move(wait));
+}
+
 std::optional<Restores::TimePoint> Restores::NextTimer(TimePoint now) const {
   std::optional<TimePoint> next;
   for (const auto& [bucket, loss] : losses_) {

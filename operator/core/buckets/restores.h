@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,13 @@
 #include "services/common/base/ids.h"
 
 namespace adamant::controller {
+
+/// Buckets that have lost all replicas, and what their return waits for.
+struct DiskWait {
+  std::uint32_t buckets = 0;
+  std::set<std::uint32_t> servers{};  ///< slots whose disks are not known, as those of others are
+  Clock::TimePoint until{};           ///< then they come back without, where others have them
+};
 
 /// Finds the disk from which a bucket comes back whose replicas are all dead. What a server
 /// reported of its disk when it started counts until the server begins to hold or to learn the
@@ -68,6 +76,9 @@ class Restores {
   [[nodiscard]] bool IsWaiting(BucketId bucket, TimePoint now) const {
     return now < losses_.at(bucket).since + kTimeout;
   }
+
+  /// Returns what lost buckets wait for once some servers have reported; nullopt: for nobody else.
+  [[nodiscard]] std::optional<DiskWait> WaitsForDisks() const;
 
   /// Returns when Choose and IsWaiting may say something else without another report.
   [[nodiscard]] std::optional<TimePoint> NextTimer(TimePoint now) const;

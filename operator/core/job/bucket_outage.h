@@ -10,7 +10,8 @@
 namespace adamant::controller {
 
 /// Tells in a job's reports how many buckets have too few live copies to take updates, so that
-/// training waits for them, and since when. Threads: one.
+/// training waits for them, and since when; of a job that starts, for whose disks those wait that
+/// come back from disk. Threads: one.
 class BucketOutage {
  public:
   using WallTime = std::chrono::system_clock::time_point;

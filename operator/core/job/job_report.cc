@@ -50,6 +50,9 @@ JobReport Reporter::Report(const Moment& moment) const {
   AddBuckets(report, moment.handles && !IsFinal(state_.phase));
   report.goes_on =
       moment.goes_on && state_.phase == Phase::kStarting && placement_.servers().KnowsWhoRuns();
+  if (state_.phase == Phase::kStarting) {
+    report.disk_wait = placement_.WaitsForDisks();
+  }
   report.last_failover = placement_.failovers().Last(moment.now);
   report.checkpoint = HasCheckpoint(state_) ? state_.checkpoint.snapshot : 0;
   report.checkpoint_held_seconds = std::chrono::duration<double>(state_.checkpoint.held).count();

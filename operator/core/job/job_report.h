@@ -55,6 +55,7 @@ struct JobReport {
   std::vector<MemberReport> members;
   std::vector<BucketStatus> buckets{};
   BucketSummary bucket_summary{};
+  std::optional<DiskWait> disk_wait{};  ///< while it is starting; not part of JobStatus
   std::optional<FailoverReport> last_failover{};
   std::uint64_t checkpoint = 0;        ///< newest one; 0: none
   double checkpoint_held_seconds = 0;  ///< time for which pushes were paused for it

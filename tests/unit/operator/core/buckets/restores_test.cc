@@ -51,6 +51,19 @@ TEST_F(RestoresTest, AReplicaThatDoesNotReportIsWaitedForAMinute) {
   EXPECT_EQ(Choice(delayed_, start_ + Restores::kTimeout), (ServerId{0, 2}));
 }
 
+TEST_F(RestoresTest, WhoseDisksAreWaitedForIsKnownOnceOthersHaveReported) {
+  MarkLost(delayed_);
+  EXPECT_FALSE(delayed_.WaitsForDisks().has_value()) << "all may just start";
+  delayed_.OnStored({0, 2}, Disk(1, {.generation = 2, .updates = 70, .complete = true}));
+  const auto wait = delayed_.WaitsForDisks();
+  ASSERT_TRUE(wait.has_value());
+  EXPECT_EQ(wait->buckets, 1u);
+  EXPECT_THAT(wait->servers, testing::ElementsAre(1u));
+  EXPECT_EQ(wait->until, start_ + Restores::kTimeout);
+  delayed_.OnStored({1, 2}, {.previous_incarnation = 1, .buckets = {}});
+  EXPECT_FALSE(delayed_.WaitsForDisks().has_value());
+}
+
 TEST_F(RestoresTest, ServersWhoseDisksHaveTheSameAreToldTogether) {
   MarkLost(delayed_);
   delayed_.OnStored({0, 2}, {.previous_incarnation = 1, .buckets = {}});

@@ -8,6 +8,8 @@
 namespace adamant::controller {
 namespace {
 
+constexpr std::chrono::minutes kMinute{1};
+
 class BucketOutageTest : public testing::Test {
  protected:
   // What a report of this second says.
@@ -90,6 +92,11 @@ class OutageOfSurvivorsTest : public testing::Test {
     outage_ = {};
   }
 
+  void Resume() {
+    job_.Handle(SuspendRequested{.reason = "by the user", .at_once = true});
+    job_.RestartController({.others = false, .running = {}, .resumes = true});
+  }
+
   // Of those that live.
   void JoinAgain(const std::vector<SlotId>& members) {
     for (const SlotId id : members) {
@@ -146,9 +153,46 @@ TEST_F(OutageOfSurvivorsTest, AMemberThatDoesNotRunIsNoLiveCopy) {
 }
 
 TEST_F(OutageOfSurvivorsTest, AJobThatIsResumedStartsAsEver) {
-  job_.Handle(SuspendRequested{.reason = "by the user", .at_once = true});
-  job_.RestartController({.others = false, .running = {}, .resumes = true});
+  Resume();
   EXPECT_EQ(MessageAfter(std::chrono::seconds(10), {}), "");
+}
+
+TEST_F(OutageOfSurvivorsTest, AJobThatIsResumedSaysForWhoseDiskItWaitsAndHowLong) {
+  Resume();
+  for (const std::uint32_t server : {0, 1}) {
+    job_.Join({Role::kParameterServer, server}, "again" + std::to_string(server));
+    job_.ReportDisk(server);
+  }
+  const std::vector<SlotId> silent = {
+      kData0, kData1, kWorker0, kWorker1, {Role::kParameterServer, 2}};
+  EXPECT_EQ(MessageAfter(std::chrono::seconds(3), silent), "") << "it may come";
+  ASSERT_EQ(job_.state().phase, Phase::kStarting);
+  EXPECT_THAT(MessageAfter(std::chrono::seconds(1), silent),
+              testing::AllOf(testing::HasSubstr("on that of parameter-server-2 is not known since"),
+                             testing::HasSubstr("training waits for it until 1970-"),
+                             testing::HasSubstr("then goes on without")));
+}
+
+TEST_F(BucketOutageTest, WhatNoOtherDiskHasIsWaitedForWithoutAnEnd) {
+  JobReport report;
+  report.phase = Phase::kStarting;
+  report.buckets.resize(4);
+  report.disk_wait = {.buckets = 1, .servers = {1, 2}, .until = Clock::TimePoint() + kMinute};
+  const auto tell = [&](Clock::Duration after) {
+    report.message.clear();
+    outage_.TellIn(report,
+                   Clock::TimePoint() + after,
+                   BucketOutage::WallTime(std::chrono::duration_cast<std::chrono::seconds>(after)));
+    return report.message;
+  };
+  EXPECT_EQ(tell(std::chrono::seconds(0)), "");
+  EXPECT_EQ(tell(std::chrono::seconds(3)),
+            "1 of 4 buckets has to come back from disk, and what is on that of parameter-server-1, "
+            "parameter-server-2 is not known since 1970-01-01T00:00:00Z; training waits for it "
+            "until 1970-01-01T00:01:00Z, and then goes on without, where other disks have all "
+            "buckets");
+  EXPECT_THAT(tell(kMinute),
+              testing::EndsWith("waits for it: no other disk has all of these buckets"));
 }
 
 }  // namespace
