@@ -10,6 +10,7 @@
 #include <optional>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "operator/local/history/learning_curve.h"
@@ -42,6 +43,24 @@ absl::Status Append(int descriptor, const std::string& line, const std::filesyst
     return SystemError(errno, "cannot shorten", path);
   }
   return SystemError(error, "cannot write", path);
+}
+
+// A folder cannot be written to, and whoever opens a FIFO waits for ever.
+absl::Status CheckPlace(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::file_type found = std::filesystem::status(path, error).type();
+  return found == std::filesystem::file_type::directory || found == std::filesystem::file_type::fifo
+             ? Misplaced(path, found, std::filesystem::file_type::regular)
+             : absl::OkStatus();
+}
+
+// What has failed, all in one message, so that all can be put right at once.
+absl::Status Both(const absl::Status& first, const absl::Status& second) {
+  return first.ok() ? second
+         : second.ok()
+             ? first
+             : absl::Status(first.code(),
+                            std::string(first.message()) + "; " + std::string(second.message()));
 }
 
 constexpr std::uint64_t kMaxMetricsBytes = std::uint64_t{1} << 30;
@@ -196,12 +215,22 @@ absl::Status Recorder::Epoch(const controller::EpochResult& result) {
   results_.push_back(result);
   const bool replaces = unknown_.erase({result.attempt, result.epoch}) > 0;
   const bool away = !IsInPlace(metrics_, paths_.metrics());
-  absl::Status status = behind_ || replaces || away ? WriteMetrics() : AppendRow(result);
-  status.Update(Append(events_, EpochJson(TimeStamp(), result) + "\n", paths_.events()));
-  if (std::chrono::steady_clock::now() - last_drawn_ >= kCurveInterval) {
-    status.Update(DrawCurve());
+  const absl::Status rows = behind_ || replaces || away ? WriteMetrics() : AppendRow(result);
+  absl::Status events = BringEventsBack();
+  events.Update(Append(events_, EpochJson(TimeStamp(), result) + "\n", paths_.events()));
+  const bool draws = std::chrono::steady_clock::now() - last_drawn_ >= kCurveInterval;
+  return Both(Both(rows, events), draws ? DrawCurve() : CheckPlace(paths_.curve()));
+}
+
+// Where it is not the open file any more, what is to come goes into another.
+absl::Status Recorder::BringEventsBack() {
+  if (IsInPlace(events_, paths_.events())) {
+    return absl::OkStatus();
   }
-  return status;
+  ADAMANT_RETURN_IF_ERROR(CheckPlace(paths_.events()));
+  ADAMANT_ASSIGN_OR_RETURN(const int opened, OpenToAppend(paths_.events()));
+  close(std::exchange(events_, opened));
+  return absl::OkStatus();
 }
 
 absl::Status Recorder::AppendRow(const controller::EpochResult& result) {
@@ -212,11 +241,11 @@ absl::Status Recorder::AppendRow(const controller::EpochResult& result) {
 
 absl::Status Recorder::Finish() {
   const bool lacks_rows = behind_ || !IsInPlace(metrics_, paths_.metrics());
-  absl::Status status = lacks_rows ? WriteMetrics() : absl::OkStatus();
-  if (drawn_ != results_.size() || drawn_ == 0) {
-    status.Update(DrawCurve());
-  }
-  return status;
+  const absl::Status rows = lacks_rows ? WriteMetrics() : absl::OkStatus();
+  std::error_code error;
+  const bool lacks_curve = drawn_ != results_.size() || drawn_ == 0 ||
+                           !std::filesystem::is_regular_file(paths_.curve(), error);
+  return Both(Both(rows, BringEventsBack()), lacks_curve ? DrawCurve() : absl::OkStatus());
 }
 
 absl::Status Recorder::DrawCurve() {

@@ -32,13 +32,14 @@ class Recorder {
   Recorder(Recorder&& other) noexcept;
   Recorder& operator=(Recorder&&) = delete;
 
-  // Errors: those of the file system. The run can go on without a line of events.jsonl; what else
-  // could not be written is written with the next epoch, or by Finish.
+  // Errors: those of the file system, of all files that fail, in one message. The run can go on
+  // without a line of events.jsonl; what else could not be written is written with the next epoch,
+  // or by Finish.
   absl::Status Note(const controller::Note& note);
   absl::Status Epoch(const controller::EpochResult& result);
 
-  /// Writes metrics.csv and the curve anew where they are behind the results, or metrics.csv is not
-  /// the file that was written any more.
+  /// Writes metrics.csv and the curve anew where they are behind the results, or not the files
+  /// that were written any more. Errors: as above, also of what is in the place of events.jsonl.
   absl::Status Finish();
 
   /// Returns an alarm if metrics.csv has rows of epochs after those of `results`, else "".
@@ -68,6 +69,7 @@ class Recorder {
                                 const std::vector<controller::EpochResult>& results);
   absl::Status WriteMetrics();
   absl::Status AppendRow(const controller::EpochResult& result);
+  absl::Status BringEventsBack();
   absl::Status DrawCurve();
 
   RunPaths paths_;

@@ -77,7 +77,20 @@ absl::Status WithAdvice(const absl::Status& status, std::string_view advice) {
                                     std::string(status.message()) + "; " + std::string(advice));
 }
 
-constexpr std::string_view kMoveAway = "move it away, and the run goes on";
+// What has failed, all in one message, so that all can be put right at once.
+absl::Status Strays(const std::vector<absl::Status>& checks) {
+  std::string all;
+  int strays = 0;
+  for (const absl::Status& check : checks) {
+    if (!check.ok()) {
+      all += (++strays > 1 ? "; " : "") + std::string(check.message());
+    }
+  }
+  return strays == 0
+             ? absl::OkStatus()
+             : absl::DataLossError(all + (strays == 1 ? "; move it" : "; move all of these") +
+                                   " away, then resume again");
+}
 
 // A controller locks both bytes of the lock file, a reader the second: readers exclude controllers
 // and each other, and the first byte tells whether there is a controller.
@@ -238,22 +251,23 @@ absl::Status CheckHoldsRun(const RunPaths& paths) {
 }
 
 absl::Status CheckRunFiles(const RunPaths& paths) {
+  std::vector<absl::Status> checks;
   for (const std::filesystem::path& file :
        {paths.lock(), paths.started(), paths.events(), paths.metrics(), paths.endpoint()}) {
-    ADAMANT_RETURN_IF_ERROR(WithAdvice(storage::CheckIsFile(file), kMoveAway));
+    checks.push_back(storage::CheckIsFile(file));
   }
-  ADAMANT_RETURN_IF_ERROR(WithAdvice(CheckModelFiles(paths), kMoveAway));
+  checks.push_back(CheckModelFiles(paths));
   for (const std::filesystem::path& folder : {paths.logs(), paths.checkpoints()}) {
-    ADAMANT_RETURN_IF_ERROR(WithAdvice(storage::CheckIsFolder(folder), kMoveAway));
+    checks.push_back(storage::CheckIsFolder(folder));
   }
-  ADAMANT_RETURN_IF_ERROR(CheckDataFolder(paths));
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(paths.logs(), error)) {
     if (entry.path().extension() == ".log") {  // others are not ours
-      ADAMANT_RETURN_IF_ERROR(WithAdvice(storage::CheckIsFile(entry.path()), kMoveAway));
+      checks.push_back(storage::CheckIsFile(entry.path()));
     }
   }
-  return absl::OkStatus();
+  ADAMANT_RETURN_IF_ERROR(Strays(checks));
+  return CheckDataFolder(paths);
 }
 
 absl::Status CheckDataFolder(const RunPaths& paths) {

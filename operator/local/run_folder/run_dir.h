@@ -99,8 +99,8 @@ bool CanBeResumed(const RunPaths& paths);
 absl::Status CheckHoldsRun(const RunPaths& paths);
 
 /// Checks that those files of a run that are there, and its logs, are files (storage::CheckIsFile):
-/// a program that opens a FIFO waits for ever. Error: DataLoss, naming the first that is none and
-/// saying what to do.
+/// a program that opens a FIFO waits for ever. Error: DataLoss, naming all that are none and saying
+/// what to do.
 absl::Status CheckRunFiles(const RunPaths& paths);
 
 /// The same of the folder of its processes' data.

@@ -117,6 +117,42 @@ TEST_F(RecorderTest, WhatIsInThePlaceOfTheCurveKeepsNothingFromBeingRecorded) {
   EXPECT_EQ(Metrics(), Csv({1}));
 }
 
+TEST_F(RecorderTest, AllThatIsNoFileIsNamedAtOnceWhileItRunsAndAtTheEnd) {
+  Recorder recorder = Open();
+  EXPECT_TRUE(recorder.Epoch(Result(1)).ok());
+  const std::vector<std::filesystem::path> files = {
+      paths_.metrics(), paths_.events(), paths_.curve()};
+  for (const std::filesystem::path& file : files) {
+    std::filesystem::remove(file);
+    std::filesystem::create_directory(file);
+  }
+  for (const absl::Status& status : {recorder.Epoch(Result(2)), recorder.Finish()}) {
+    for (const std::filesystem::path& file : files) {
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr(file.string() + ": is a folder, where a file belongs"));
+    }
+  }
+  for (const std::filesystem::path& file : files) {
+    std::filesystem::remove(file);
+  }
+  EXPECT_TRUE(recorder.Finish().ok());
+  EXPECT_EQ(Metrics(), Csv({1, 2}));
+  EXPECT_TRUE(std::filesystem::is_regular_file(paths_.events()));
+  EXPECT_TRUE(std::filesystem::is_regular_file(paths_.curve()));
+}
+
+TEST_F(RecorderTest, EventsThatAreRemovedGoOnInAnotherFile) {
+  Recorder recorder = Open();
+  EXPECT_TRUE(recorder.Epoch(Result(1)).ok());
+  std::filesystem::remove(paths_.events());
+  ASSERT_EQ(mkfifo(paths_.events().c_str(), 0644), 0);
+  EXPECT_THAT(std::string(recorder.Epoch(Result(2)).message()),
+              HasSubstr(paths_.events().string() + ": is a FIFO, where a file belongs"));
+  std::filesystem::remove(paths_.events());
+  EXPECT_TRUE(recorder.Epoch(Result(3)).ok());
+  EXPECT_THAT(ReadFile(paths_.events(), 10'000).value(), HasSubstr("\"epoch\":3"));
+}
+
 TEST_F(RecorderTest, ARowThatReplacesOneOfAnEarlierStartIsNotLostEither) {
   EXPECT_TRUE(Open().Epoch(Result(1)).ok());
   Recorder recorder = Open();

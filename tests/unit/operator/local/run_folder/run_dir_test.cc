@@ -150,6 +150,20 @@ TEST_F(RunDirTest, ALinkThatLeadsNowhereInPlaceOfAFolderIsNamedWithWhatToDo) {
   }
 }
 
+TEST_F(RunDirTest, AllThatIsNoFileIsNamedAtOnce) {
+  ASSERT_TRUE(CreateRunDir(paths_, "job").ok());
+  const std::vector<std::filesystem::path> files = {
+      paths_.events(), paths_.metrics(), paths_.logs() / "worker-0.log"};
+  for (const std::filesystem::path& file : files) {
+    std::filesystem::create_directory(file);
+  }
+  const std::string text(CheckRunFiles(paths_).message());
+  for (const std::filesystem::path& file : files) {
+    EXPECT_THAT(text, HasSubstr(file.string() + ": is a folder, where a file belongs"));
+  }
+  EXPECT_THAT(text, testing::EndsWith("; move all of these away, then resume again"));
+}
+
 TEST_F(RunDirTest, AModelMayBeALinkToWhereItIsToBeWritten) {
   ASSERT_TRUE(CreateRunDir(paths_, "job").ok());
   std::filesystem::create_symlink("/nowhere/at/all", paths_.onnx());
