@@ -76,7 +76,8 @@ std::vector<Action> JobController::Begin(TimePoint now, const Survivors& survivo
   const bool none_lives = !survivors.others && survivors.running.empty();
   goes_on_ = !had_ended && !survivors.running.empty() && !state_.recovery.going_back;
   if (had_ended || none_lives || state_.schedule_epochs == 0) {
-    state_.schedule_epochs = settings_.epochs;  // no process lives that was told another number
+    // No process lives that was told another number. An epoch that is open is ended in any case.
+    state_.schedule_epochs = std::max<std::uint64_t>(settings_.epochs, state_.epoch);
   }
   const bool in_order = state_.phase == Phase::kSuspended;
   BeginTerm(survivors);

@@ -196,5 +196,16 @@ TEST_F(ChangedSpecTest, AScheduleKeepsTheEpochsThatTheJobWasStartedWithUntilItIs
   EXPECT_EQ(job_->state().schedule_epochs, 6u);
 }
 
+TEST_F(ChangedSpecTest, AScheduleOfFewerEpochsThanHaveBegunEndsWithTheOpenOne) {
+  job_->TrainAndEvaluate(50);
+  ASSERT_EQ(job_->state().epoch, 2u);
+  job_->Handle(SuspendRequested{.reason = "it is wanted"});
+  job_->Pass(seconds(5));
+  settings_.epochs = 1;
+  job_->Change(settings_);
+  job_->RestartController({.others = false});
+  EXPECT_EQ(job_->state().schedule_epochs, 2u);
+}
+
 }  // namespace
 }  // namespace adamant::controller
