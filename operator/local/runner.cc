@@ -33,6 +33,7 @@
 #include "operator/local/run_metrics.h"
 #include "operator/local/state/job_data.h"
 #include "operator/local/state/kv_state_store.h"
+#include "operator/local/state/old_state.h"
 #include "operator/local/state/resumption.h"
 #include "operator/local/state/state_copies.h"
 #include "proto/adamant/v1/job.pb.h"
@@ -203,15 +204,14 @@ absl::Status Runner::OpenController(const controller::JobSettings& settings) {
   if (const auto state = stored.entries.find(controller::kStateKey);
       state != stored.entries.end()) {
     ADAMANT_ASSIGN_OR_RETURN(controller_, JobController::Restore(settings, state->second));
+    if (!settings.only_checkpoints && !controller_->IsOver()) {
+      ADAMANT_RETURN_IF_ERROR(CheckDisksAreThere(paths_, controller_->state()));
+    }
     if (accept_changes_) {
       controller_->AcceptOtherDataFiles();
     }
-  } else if (std::error_code error; !std::filesystem::is_empty(paths_.data(), error)) {
-    // Processes are started only after the state is stored.
-    return absl::DataLossError(
-        "the controller's state is missing from " + paths_.controller().string() + " and " +
-        paths_.controller_copy().string() + " although the run had begun; " + WithoutState(paths_));
   } else {
+    ADAMANT_RETURN_IF_ERROR(CheckNotBegun(paths_));
     const std::uint64_t uid = RandomId();
     controller_ = JobController::Create(settings, uid);
   }

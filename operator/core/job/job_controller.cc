@@ -1,5 +1,7 @@
 #include "operator/core/job/job_controller.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "operator/core/diagnosis/recovery.h"

@@ -65,12 +65,19 @@ bool IsDamage(const absl::Status& status) {
   return absl::IsDataLoss(status) || absl::IsFailedPrecondition(status);
 }
 
-absl::StatusOr<CheckpointManifest> ReadFrom(const std::filesystem::path& path) {
+// Whoever runs a job writes the newest one anew at its start.
+absl::StatusOr<CheckpointManifest> ReadFrom(const RunPaths& paths,
+                                            const std::filesystem::path& path) {
   ADAMANT_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxBytes));
   absl::StatusOr<CheckpointManifest> manifest = DecodeCheckpointManifest(text);
   if (!manifest.ok()) {
+    const std::string anew = absl::IsDataLoss(manifest.status())
+                                 ? "; adamant train --resume " + paths.root.string() +
+                                       " makes that of the newest checkpoint anew, of a run that "
+                                       "has not succeeded"
+                                 : "";
     return absl::Status(manifest.status().code(),
-                        path.string() + ": " + std::string(manifest.status().message()));
+                        path.string() + ": " + std::string(manifest.status().message()) + anew);
   }
   return manifest;
 }
@@ -140,7 +147,7 @@ absl::StatusOr<CheckpointManifest> DecodeCheckpointManifest(std::string_view tex
 
 absl::StatusOr<CheckpointManifest> ReadCheckpointManifest(const RunPaths& paths,
                                                           std::uint64_t snapshot) {
-  return ReadFrom(paths.checkpoint(snapshot));
+  return ReadFrom(paths, paths.checkpoint(snapshot));
 }
 
 absl::Status WriteCheckpointManifest(const RunPaths& paths,
@@ -171,7 +178,7 @@ absl::StatusOr<std::vector<CheckpointManifest>> ReadCheckpointManifests(const Ru
   absl::Status damage;  // the first
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(paths.checkpoints(), error)) {
-    absl::StatusOr<CheckpointManifest> manifest = ReadFrom(entry.path());
+    absl::StatusOr<CheckpointManifest> manifest = ReadFrom(paths, entry.path());
     if (manifest.ok()) {
       manifests.push_back(*std::move(manifest));
     } else if (IsDamage(manifest.status())) {

@@ -25,6 +25,13 @@ bool IsThere(const std::filesystem::path& path) {
   return std::filesystem::exists(std::filesystem::symlink_status(path, error));
 }
 
+std::string HowToPutBack(const RunPaths& paths) {
+  return IsThere(paths.started())
+             ? "what it was started with last puts it back: cp " + paths.started().string() + " " +
+                   paths.job().string()
+             : "put the manifest that it was started with there as " + paths.job().string();
+}
+
 // The folders that a new run needs and that are not there, innermost first.
 std::vector<std::filesystem::path> MissingFolders(const RunPaths& paths) {
   std::vector<std::filesystem::path> missing = {paths.logs(), paths.data()};
@@ -229,16 +236,14 @@ absl::Status CheckHoldsRun(const RunPaths& paths) {
                                     ? " is no folder; that of a run is wanted"
                                     : " does not exist; the folder of a run is wanted"));
   }
-  if (!IsThere(paths.job())) {
+  const absl::Status stray = storage::CheckIsFile(paths.job());
+  if (!IsThere(paths.job()) || !stray.ok()) {
     const std::string root = paths.root.string();
+    const bool begun = IsThere(paths.started()) || HasState(paths);
     return absl::NotFoundError(
-        IsThere(paths.started())
-            ? root + " holds a run whose job.yaml is missing; what it was started with last puts " +
-                  "it back: cp " + paths.started().string() + " " + paths.job().string()
-        : HasState(paths)
-            ? root + " holds a run whose job.yaml is missing; put the manifest that it " +
-                  "was started with there as " + paths.job().string()
-            : root + " holds no run: it has no job.yaml");
+        !stray.ok() ? std::string(stray.message()) + "; move it away; " + HowToPutBack(paths)
+        : begun     ? root + " holds a run whose job.yaml is missing; " + HowToPutBack(paths)
+                    : root + " holds no run: it has no job.yaml");
   }
   // One that was ended at once has only its folders, and one of an earlier version no started.yaml.
   const bool begun = IsThere(paths.started()) || HasState(paths) ||

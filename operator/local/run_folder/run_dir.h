@@ -94,8 +94,8 @@ bool HasState(const RunPaths& paths);
 /// Returns whether the folder holds a run; somebody may have removed it meanwhile.
 bool CanBeResumed(const RunPaths& paths);
 
-/// The same, where a manifest alone is no run. Error: NotFound, saying what is missing, and how it
-/// is put back where all but the manifest is there.
+/// The same, where a manifest alone is no run. Error: NotFound, saying what is missing or no file,
+/// and how it is put back where all but the manifest is there.
 absl::Status CheckHoldsRun(const RunPaths& paths);
 
 /// Checks that those files of a run that are there, and its logs, are files (storage::CheckIsFile):

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "operator/core/state/state.h"
 #include "operator/local/run_folder/run_dir.h"
 
@@ -14,5 +15,9 @@ namespace adamant::local {
 [[nodiscard]] std::string OlderThanRun(const RunPaths& paths,
                                        const controller::JobState& state,
                                        const std::vector<controller::EpochResult>& results);
+
+/// Checks that any parameter server's folder is there of a job that has a checkpoint: without all
+/// of them neither that nor anything newer is left. Error: DataLoss, saying what a person can do.
+absl::Status CheckDisksAreThere(const RunPaths& paths, const controller::JobState& state);
 
 }  // namespace adamant::local

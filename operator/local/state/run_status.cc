@@ -52,23 +52,25 @@ absl::StatusOr<RunStatus> AskController(const RunPaths& paths) {
   return RunStatus{.live = true, .report = control::Decode(answer)};
 }
 
+absl::Status NoState(const RunPaths& paths) {
+  ADAMANT_RETURN_IF_ERROR(CheckNotBegun(paths));
+  return absl::NotFoundError(paths.controller().string() + ": holds no state of a job yet");
+}
+
 absl::StatusOr<RunStatus> ReadState(const RunPaths& paths) {
   const RunManifest manifest = ReadRunManifest(paths, job::DataReading::kNone);
   if (manifest.job == nullptr) {
     return absl::InvalidArgumentError(job::Format(manifest.problems.front()));
   }
-  const auto none =
-      absl::NotFoundError(paths.controller().string() + ": holds no state of a job yet");
-  if (std::error_code error; !std::filesystem::exists(paths.controller(), error) &&
-                             !std::filesystem::exists(paths.controller_copy(), error)) {
-    return none;
+  if (!HasState(paths)) {
+    return NoState(paths);
   }
   ADAMANT_ASSIGN_OR_RETURN(StateCopies::Stored stored,
                            StateCopies::Read({paths.controller(), paths.controller_copy()}));
   ADAMANT_ASSIGN_OR_RETURN(const auto results, StoredResults(stored.snapshot));
   const auto state = stored.snapshot.entries.find(controller::kStateKey);
   if (state == stored.snapshot.entries.end()) {
-    return none;
+    return NoState(paths);
   }
   ADAMANT_ASSIGN_OR_RETURN(
       const auto job,

@@ -90,6 +90,16 @@ std::string WithoutState(const RunPaths& paths) {
          " writes the model of its newest checkpoint, and a new run begins anew";
 }
 
+absl::Status CheckNotBegun(const RunPaths& paths) {
+  std::error_code error;
+  return std::filesystem::is_empty(paths.data(), error)
+             ? absl::OkStatus()
+             : absl::DataLossError("the controller's state is missing from " +
+                                   paths.controller().string() + " and " +
+                                   paths.controller_copy().string() +
+                                   " although the run had begun; " + WithoutState(paths));
+}
+
 absl::StatusOr<std::unique_ptr<StateCopies>> StateCopies::Open(const Folders& folders) {
   return Open(folders, [](const std::filesystem::path& folder) {
     return storage::RocksDbStore::Open(folder);

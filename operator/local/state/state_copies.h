@@ -19,6 +19,11 @@ namespace adamant::local {
 /// Returns what a person can do where a run has lost its controller's state, with both copies.
 std::string WithoutState(const RunPaths& paths);
 
+/// Checks that a run of whose state nothing is there has not begun, as far as its folder tells:
+/// processes are started, and store something, only after the state is. Error: DataLoss, saying
+/// what a person can do.
+absl::Status CheckNotBegun(const RunPaths& paths);
+
 /// State that a KvStateStore keeps, in two stores with a folder each: no one damaged file loses it.
 /// A change is written to one after the other, so they differ by the last one at most.
 ///

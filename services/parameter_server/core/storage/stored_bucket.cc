@@ -54,6 +54,31 @@ absl::Status LoadLogEnd(BucketId bucket, const storage::KvStore& store, StoredCo
   return absl::OkStatus();
 }
 
+// Who has opened a store last.
+struct Opened {
+  std::uint64_t incarnation = 0;
+  std::uint64_t job_uid = 0;
+  std::uint32_t slot = 0;
+};
+
+// `unsaid`: what older states left out, or all of it, where nobody has opened it.
+absl::StatusOr<Opened> LoadOpened(Opened unsaid, const storage::KvStore& store) {
+  const auto stored = store.Get(kIncarnationKey);
+  if (absl::IsNotFound(stored.status())) {
+    return unsaid;
+  }
+  ADAMANT_RETURN_IF_ERROR(stored.status());
+  const char* const end = stored->data() + stored->size();
+  const char* after = std::from_chars(stored->data(), end, unsaid.incarnation).ptr;
+  if (after != end) {
+    after = std::from_chars(after + 1, end, unsaid.job_uid).ptr;
+  }
+  if (after != end) {
+    std::from_chars(after + 1, end, unsaid.slot);
+  }
+  return unsaid;
+}
+
 }  // namespace
 
 storage::Change MarkBucket(BucketId bucket, std::uint64_t generation) {
@@ -142,23 +167,15 @@ StoredBucket Describe(BucketId bucket, const absl::StatusOr<StoredContent>& cont
 absl::StatusOr<std::uint64_t> LoadIncarnation(std::uint64_t job_uid,
                                               std::uint32_t slot,
                                               const storage::KvStore& store) {
-  const auto stored = store.Get(kIncarnationKey);
-  if (absl::IsNotFound(stored.status())) {
-    return 0;
-  }
-  ADAMANT_RETURN_IF_ERROR(stored.status());
-  const char* const end = stored->data() + stored->size();
-  std::uint64_t incarnation = 0;
-  const char* after = std::from_chars(stored->data(), end, incarnation).ptr;
-  std::uint64_t uid = job_uid;
-  if (after != end) {
-    after = std::from_chars(after + 1, end, uid).ptr;
-  }
-  std::uint32_t opener = slot;
-  if (after != end) {
-    std::from_chars(after + 1, end, opener);
-  }
+  ADAMANT_ASSIGN_OR_RETURN(const Opened opened,
+                           LoadOpened({.job_uid = job_uid, .slot = slot}, store));
+  const auto& [incarnation, uid, opener] = opened;
   return uid == job_uid && opener == slot ? incarnation : 0;
+}
+
+absl::StatusOr<bool> IsOfAnotherJob(std::uint64_t job_uid, const storage::KvStore& store) {
+  ADAMANT_ASSIGN_OR_RETURN(const Opened opened, LoadOpened({.job_uid = job_uid}, store));
+  return opened.job_uid != job_uid;
 }
 
 storage::Change StoreIncarnation(std::uint64_t job_uid, const ServerId& opener) {

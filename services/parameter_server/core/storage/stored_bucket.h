@@ -65,6 +65,10 @@ StoredBucket Describe(BucketId bucket, const absl::StatusOr<StoredContent>& cont
 absl::StatusOr<std::uint64_t> LoadIncarnation(std::uint64_t job_uid,
                                               std::uint32_t slot,
                                               const storage::KvStore& store);
+
+/// Returns whether a server of another job has opened the store last.
+absl::StatusOr<bool> IsOfAnotherJob(std::uint64_t job_uid, const storage::KvStore& store);
+
 storage::Change StoreIncarnation(std::uint64_t job_uid, const ServerId& opener);
 
 }  // namespace adamant::parameter_server

@@ -29,6 +29,7 @@ absl::Status StoredState::Read(const ParallelFor& parallel_for) {
   const std::uint32_t count = catalog.layout().buckets();
   StoredBuckets found;
   if (!opened_before_) {  // a write that fails may have marked the store all the same
+    ADAMANT_ASSIGN_OR_RETURN(is_of_another_job_, IsOfAnotherJob(catalog.job_uid(), store_));
     ADAMANT_ASSIGN_OR_RETURN(opened_before_,
                              LoadIncarnation(catalog.job_uid(), opener_.self.slot, store_));
   }
@@ -48,8 +49,13 @@ absl::Status StoredState::Read(const ParallelFor& parallel_for) {
       kept.emplace(marked[i], *std::move(contents[i]));
     }
   }
-  for (BucketId bucket = 0; !opener_.damage.empty() && bucket < count; ++bucket) {
-    found.buckets.push_back({.bucket = bucket, .complete = false, .detail = opener_.damage});
+  std::string why = opener_.damage;
+  if (is_of_another_job_ && marked.empty()) {  // it keeps checkpoints alone once it has succeeded
+    why = "what is stored is of another job";
+    NameFolder(why);
+  }
+  for (BucketId bucket = 0; !why.empty() && bucket < count; ++bucket) {
+    found.buckets.push_back({.bucket = bucket, .complete = false, .detail = why});
   }
   ADAMANT_FAILPOINT("server/start");
   // What is stored counts only with the mark: it is the proof that whoever opened the folder before

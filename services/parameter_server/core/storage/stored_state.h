@@ -66,6 +66,7 @@ class StoredState {
   const Clock& clock_;
 
   // Of the thread that reads.
+  bool is_of_another_job_ = false;              // as it was found
   std::optional<std::uint64_t> opened_before_;  // by this incarnation of the slot; 0: by none
 
   // Guarded.

@@ -164,6 +164,19 @@ TEST_F(RunDirTest, AllThatIsNoFileIsNamedAtOnce) {
   EXPECT_THAT(text, testing::EndsWith("; move all of these away, then resume again"));
 }
 
+TEST_F(RunDirTest, AManifestThatIsNoFileIsPutBackAsOneThatIsMissing) {
+  ASSERT_TRUE(CreateRunDir(paths_, "job").ok());
+  std::filesystem::remove(paths_.job());
+  ASSERT_EQ(mkfifo(paths_.job().c_str(), 0600), 0);
+  EXPECT_THAT(
+      std::string(CheckHoldsRun(paths_).message()),
+      AllOf(StartsWith(paths_.job().string() + ": is a FIFO, where a file belongs; move it"),
+            HasSubstr("put the manifest that it was started with there")));
+  ASSERT_TRUE(WriteFile(paths_.started(), "job").ok());
+  EXPECT_THAT(std::string(CheckHoldsRun(paths_).message()),
+              HasSubstr("cp " + paths_.started().string() + " " + paths_.job().string()));
+}
+
 TEST_F(RunDirTest, AModelMayBeALinkToWhereItIsToBeWritten) {
   ASSERT_TRUE(CreateRunDir(paths_, "job").ok());
   std::filesystem::create_symlink("/nowhere/at/all", paths_.onnx());

@@ -57,5 +57,14 @@ TEST_F(OldStateTest, RowsOfLaterEpochsAreNewer) {
   EXPECT_EQ(OlderThanRun(paths_, state_, {first, second}), "");
 }
 
+TEST_F(OldStateTest, ACheckpointIsOnTheDisksOfServersOrNowhere) {
+  EXPECT_TRUE(CheckDisksAreThere(paths_, state_).ok()) << "no checkpoint was taken";
+  state_.checkpoint.buckets = {{.slot = 0}, {.slot = 1}};
+  EXPECT_THAT(std::string(CheckDisksAreThere(paths_, state_).message()),
+              testing::StartsWith(paths_.data().string() + ": is empty or gone"));
+  std::filesystem::create_directories(paths_.store_of(1));
+  EXPECT_TRUE(CheckDisksAreThere(paths_, state_).ok());
+}
+
 }  // namespace
 }  // namespace adamant::local

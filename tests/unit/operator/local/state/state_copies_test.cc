@@ -79,6 +79,16 @@ TEST_F(StateCopiesTest, WhereNeitherIsWholeWhatIsLeftIsTold) {
   }
 }
 
+TEST_F(StateCopiesTest, ARunWithoutAnyStateHasBegunWhereItsProcessesHaveFolders) {
+  const RunPaths paths(root_.path());
+  fs::create_directories(paths.data());
+  EXPECT_TRUE(CheckNotBegun(paths).ok());
+  fs::create_directory(paths.store_of(0));
+  EXPECT_THAT(std::string(CheckNotBegun(paths).message()),
+              AllOf(HasSubstr("the controller's state is missing from"),
+                    HasSubstr("although the run had begun; restore one of both")));
+}
+
 TEST_F(StateCopiesTest, AStoreThatAnotherProcessHasIsARunInUse) {
   Store(0, 1);
   int told[2];

@@ -197,6 +197,20 @@ TEST_F(ParameterServerTest, TheIncarnationsOfAnotherJobAreNobodysHere) {
   ExpectNobodyOpened(StoreIncarnation(Random().job_uid + 1, {.slot = 0, .incarnation = 5}));
 }
 
+// It may hold no bucket any more, as that of a job that has succeeded.
+TEST_F(ParameterServerTest, AStoreOfAnotherJobIsCalledThat) {
+  ASSERT_TRUE(rig_->store(0)
+                  .Write({StoreIncarnation(Random().job_uid + 1, {.slot = 0, .incarnation = 5})})
+                  .ok());
+  Create(Random());
+  const auto stored = rig_->stored(0);
+  ASSERT_FALSE(stored.buckets.empty());
+  for (const StoredBucket& bucket : stored.buckets) {
+    EXPECT_FALSE(bucket.complete);
+    EXPECT_EQ(bucket.detail, "what is stored is of another job");
+  }
+}
+
 TEST_F(ParameterServerTest, TheIncarnationsOfAnotherSlotAreNobodysHere) {
   ExpectNobodyOpened(StoreIncarnation(Random().job_uid, {.slot = 1, .incarnation = 5}));
 }
