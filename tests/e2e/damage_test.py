@@ -43,6 +43,10 @@ TOLD = ("events.jsonl", "learning-curve.svg", "plan.txt", "endpoint", "lock")
 KNOWN = {*TOLD, "metrics.csv", "job.yaml", "started.yaml", "checkpoints/*.json", "logs/*.log", "model.safetensors", "model.onnx"}
 
 
+def lead_nowhere(path):
+    path.symlink_to("/nowhere/at/all")
+
+
 class DamageTest(adamant.TestCase):
     def setUp(self):
         super().setUp()
@@ -160,7 +164,8 @@ class DamageTest(adamant.TestCase):
 
     def test_what_is_in_the_place_of_a_folder_goes_aside_where_others_have_its_data(self):
         run = self.run_to_damage()
-        for name, make in itertools.product(("", "shards", "shards/records", "shards/segments"), (pathlib.Path.touch, os.mkfifo)):
+        for name, make in itertools.product(("", "shards", "shards/records", "shards/segments"),
+                                            (pathlib.Path.touch, os.mkfifo, lead_nowhere)):
             with self.subTest(name=name, make=make.__name__):
                 self.stop(run, "stopped")
                 path = run.folder / "data" / "parameter-server-0" / name
@@ -172,7 +177,7 @@ class DamageTest(adamant.TestCase):
                         old.unlink(missing_ok=True)
                 make(path)
                 self.go_on(run)
-                self.assertTrue(aside.exists())
+                self.assertTrue(os.path.lexists(aside))
                 alarms = [event["text"] for event in run.events() if event["event"] == "alarm"]
                 self.assertTrue(any(f"{path}: is a" in text for text in alarms), alarms)
 
@@ -249,6 +254,21 @@ class DamageTest(adamant.TestCase):
         self.assertEqual(code, 1, output)
         self.assertIn(f"{path}: is a FIFO", output)
         self.assertNotIn("restarting", [event["event"] for event in run.events()])
+
+    def test_with_one_copy_a_link_that_leads_nowhere_is_named_and_stays(self):
+        run = self.run_in().train(self.job(epochs=100_000, restarts=100_000, copies=1))
+        run.await_epoch(1)
+        self.stop(run, "stopped")
+        for name in ("", "shards"):
+            path = run.folder / "data" / "parameter-server-0" / name
+            kept = path.rename(self.folder / "kept")
+            lead_nowhere(path)
+            code, output = run.resume().wait(timeout=60)
+            self.assertEqual(code, 1, output)
+            self.assertIn(f"{path}: is a link that leads nowhere", adamant.in_one_line(output))
+            path.unlink()
+            kept.rename(path)
+        self.go_on(run)
 
     def test_what_the_run_was_started_with_is_named_when_it_cannot_be_read_and_not_needed(self):
         run = self.run_to_damage()

@@ -248,9 +248,11 @@ int FindFiles(const EvalFlags& flags, EvalFiles& files) {
   } else if (manifest.empty()) {
     manifest = local::RunPaths(model.parent_path()).job();
   }
-  if (!std::filesystem::exists(manifest, error)) {
+  const bool is_own = is_run && flags.job.empty();
+  if (!std::filesystem::exists(manifest, error) ||
+      (is_own && !std::filesystem::is_regular_file(manifest, error))) {
     const absl::Status run = local::CheckHoldsRun(local::RunPaths(manifest.parent_path()));
-    if (is_run && flags.job.empty() && !run.ok()) {
+    if (is_own && !run.ok()) {
       PrintError(std::string(run.message()) + "; or name another by --job");
       return kBadInput;
     }

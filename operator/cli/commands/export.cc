@@ -108,7 +108,7 @@ int Export(const ExportFlags& flags) {
     return kBadInput;
   }
   const local::RunPaths paths(flags.run_dir);
-  if (std::error_code error; !std::filesystem::exists(paths.job(), error)) {
+  if (std::error_code error; !std::filesystem::is_regular_file(paths.job(), error)) {
     if (const absl::Status run = local::CheckHoldsRun(paths); !run.ok()) {
       PrintError(std::string(run.message()));
       return kBadInput;

@@ -8,7 +8,9 @@
 #include <thread>
 #include <utility>
 
+#include "operator/control/job_settings.h"
 #include "operator/control/status_codec.h"
+#include "operator/core/job/job_controller.h"
 #include "operator/local/history/recorder.h"
 #include "operator/local/run_folder/run_dir.h"
 #include "operator/local/state/kv_state_store.h"
