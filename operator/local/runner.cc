@@ -388,7 +388,7 @@ void Runner::StartExport(std::uint64_t snapshot) {
     source.servers.push_back(controller_->AddressOf({Role::kParameterServer, slot}));
   }
   for (const controller::Configuration& bucket : controller_->state().buckets) {
-    source.primaries.push_back(bucket.primary.slot);
+    source.holders.push_back(bucket.primary.slot);
   }
   char top1[32];
   std::snprintf(top1, sizeof(top1), "%.6f", controller_->state().accuracy);

@@ -48,7 +48,7 @@ class CheckpointTest(adamant.TestCase):
             result, live = self.export(run, checkpoint, "live.safetensors")
             if result.returncode == 0:
                 break  # else the next one had replaced it
-            self.assertRegex(result.stderr, "holds no checkpoint|cannot be had while the job runs")
+            self.assertRegex(result.stderr, "holds no checkpoint|checkpoint [0-9]+ cannot be had")
         self.assertIsNone(run.process.poll(), "training goes on")
         self.assertEqual(run.rows(), [], "the epoch has not ended")
         run.kill_all()
@@ -59,6 +59,37 @@ class CheckpointTest(adamant.TestCase):
         code, output = run.resume().wait(timeout=240)
         self.assertEqual(code, 0, output)
         self.assert_counted_once(run, 1, EXAMPLES)
+
+    def export_live(self, run, checkpoint, name, timeout=60):
+        """Exports from the running job as soon as its servers are there; returns the file's content."""
+        deadline = time.monotonic() + timeout
+        while True:
+            result, out = self.export(run, checkpoint, name)
+            self.assertIsNone(run.process.poll(), "training goes on")
+            self.assertNotIn("dns_resolver", result.stderr)
+            if result.returncode == 0:
+                return out.read_bytes()
+            self.assertRegex(result.stderr, "cannot be had (yet|now)|does not answer|has not said where it listens")
+            self.assertLess(time.monotonic(), deadline, result.stderr)
+            time.sleep(0.05)
+
+    def test_a_checkpoint_is_exported_after_the_job_was_resumed_and_after_a_failover(self):
+        run = self.run_in().train(self.job(epochs=9, train=f"{{digits: {{seed: 1, examples: {3 * EXAMPLES}}}}}",
+                                           layers=adamant.LAYERS.replace("channels: 4", "channels: 32")))
+        run.await_epoch(1)
+        run.process.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait(timeout=10)[0], 3)
+        result = adamant.adamant("status", run.folder, "--output", "json")
+        checkpoint = json.loads(result.stdout)["checkpoint"]
+        result, out = self.export(run, checkpoint, "stopped.safetensors")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        run.resume()
+        while "parameter-server-0" not in run.members():  # until then an export reads the disks
+            time.sleep(0.05)
+        self.assertEqual(self.export_live(run, checkpoint, "resumed.safetensors"), out.read_bytes())
+        self.assertTrue(run.kill("parameter-server-0"))
+        self.assertEqual(self.export_live(run, checkpoint, "failover.safetensors"), out.read_bytes())
+        run.kill_all()
 
     def test_an_interval_that_is_shorter_than_a_checkpoint_takes_leaves_time_to_train(self):
         job = self.job(workers=2, epochs=3, train="{digits: {seed: 1, examples: 6000}}")

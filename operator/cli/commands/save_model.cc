@@ -95,7 +95,7 @@ absl::Status SaveModel(const SaveModelFlags& flags) {
       .job_uid = from.at("jobUid"),
       .snapshot = from.at("snapshot"),
       .servers = from.at("servers").get<std::vector<std::string>>(),
-      .primaries = from.at("primaries").get<std::vector<std::uint32_t>>()};
+      .holders = from.at("primaries").get<std::vector<std::uint32_t>>()};
   const local::RunPaths paths(flags.out);
   ADAMANT_RETURN_IF_ERROR(local::ExportModel(*parsed.job, source, metadata, paths));
   ADAMANT_ASSIGN_OR_RETURN(local::Recorder recorder,

@@ -273,13 +273,31 @@ ModelSource SourceOf(const CheckpointManifest& manifest, const controller::JobRe
   source.snapshot = manifest.checkpoint.snapshot;
   for (const auto& member : report.members) {
     if (member.id.role == controller::Role::kParameterServer) {
-      source.servers.push_back(member.address);
+      source.servers.resize(std::max<std::size_t>(source.servers.size(), member.id.slot + 1));
+      source.servers[member.id.slot] = member.address;
     }
   }
   for (const controller::CheckpointBucket& bucket : manifest.checkpoint.buckets) {
-    source.primaries.push_back(bucket.slot);
+    source.holders.push_back(bucket.slot);
+    source.checksums.push_back(bucket.checksum);
   }
   return source;
+}
+
+// Why the servers of a running job did not give a checkpoint, and what to do.
+absl::Status NotHad(std::uint64_t checkpoint, const absl::Status& why, controller::Phase phase) {
+  const std::string what = "checkpoint " + std::to_string(checkpoint) + " cannot be had ";
+  const std::string because = ": " + std::string(why.message());
+  const bool starts = phase == controller::Phase::kPending || phase == controller::Phase::kStarting;
+  if (absl::IsUnavailable(why) && starts) {
+    return absl::UnavailableError(what + "yet, as the job is starting" + because +
+                                  "; wait until it trains, then export again");
+  }
+  return absl::UnavailableError(
+      what + (absl::IsUnavailable(why) ? "now" : "from the running job") + because +
+      (absl::IsUnavailable(why) ? "; export again in a moment, when that server is back,"
+                                : "; wait for the next checkpoint,") +
+      " or stop the job: then the same export reads the disks");
 }
 
 absl::StatusOr<ModelFile> AskServers(const v1::TrainingJob& job,
@@ -299,9 +317,7 @@ absl::StatusOr<ModelFile> AskServers(const v1::TrainingJob& job,
     if (weights.ok()) {
       return FileOf(job, manifest, *std::move(weights));
     }
-    failed = absl::UnavailableError(
-        "checkpoint " + std::to_string(manifest.checkpoint.snapshot) +
-        " cannot be had while the job runs: " + std::string(weights.status().message()));
+    failed = NotHad(manifest.checkpoint.snapshot, weights.status(), status.report.phase);
   }
   return failed;
 }

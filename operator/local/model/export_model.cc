@@ -41,7 +41,7 @@ absl::Status ExportModel(const v1::TrainingJob& job,
                          const exports::Metadata& metadata,
                          const RunPaths& paths) {
   ADAMANT_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(job::NetOf(job)));
-  const ShardLayout layout(graph.parameters, static_cast<std::uint32_t>(source.primaries.size()));
+  const ShardLayout layout(graph.parameters, static_cast<std::uint32_t>(source.holders.size()));
   ADAMANT_ASSIGN_OR_RETURN(const std::vector<float> weights, FetchModel(source, layout));
   const absl::Status written = WriteBoth(job, graph, weights, metadata, paths);
   // Unavailable would mean that a server is away and the export is worth another try.

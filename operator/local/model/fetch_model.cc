@@ -1,6 +1,7 @@
 #include "operator/local/model/fetch_model.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <span>
 
@@ -45,13 +46,16 @@ class Reader {
 
   // Fetches `shards` into their places in `values`.
   absl::Status Fetch(std::span<const Shard> shards,
-                     std::uint64_t snapshot,
+                     const ModelSource& source,
                      const ShardLayout& layout,
                      std::span<float> values) {
     v1::ExchangeRequest request;
-    request.mutable_fetch()->set_snapshot(snapshot);
+    request.mutable_fetch()->set_snapshot(source.snapshot);
     for (const Shard& shard : shards) {
       request.mutable_fetch()->add_shards(shard.id);
+      if (!source.checksums.empty()) {
+        request.mutable_fetch()->add_copies(source.checksums[shard.bucket]);
+      }
     }
     ADAMANT_ASSIGN_OR_RETURN(const rpc::IncomingFrame frame, Call(request));
     if (reply_.fetch().values_size() != static_cast<int>(shards.size())) {
@@ -66,7 +70,7 @@ class Reader {
                            value.outcome() == v1::ShardValue::NOT_PRIMARY;
         return absl::Status(later ? absl::StatusCode::kUnavailable : absl::StatusCode::kNotFound,
                             name_ + " has no shard " + std::to_string(shard.id) + " of snapshot " +
-                                std::to_string(snapshot) + ": " +
+                                std::to_string(source.snapshot) + ": " +
                                 v1::ShardValue::Outcome_Name(value.outcome()));
       }
       if (value.shard() != shard.id || value.elements() != shard.size()) {
@@ -112,23 +116,25 @@ class Reader {
 
 absl::StatusOr<std::vector<float>> FetchModel(const ModelSource& source,
                                               const ShardLayout& layout) {
+  if (source.holders.size() < layout.buckets() ||
+      (!source.checksums.empty() && source.checksums.size() < layout.buckets())) {
+    return absl::DataLossError("too few buckets are named");
+  }
+  std::map<std::uint32_t, std::vector<Shard>> by_server;
+  for (const Shard& shard : layout.shards()) {
+    by_server[source.holders[shard.bucket]].push_back(shard);
+  }
   std::vector<float> values(layout.elements());
-  for (std::uint32_t server = 0; server < source.servers.size(); ++server) {
-    std::vector<Shard> shards;
-    for (const Shard& shard : layout.shards()) {
-      if (source.primaries[shard.bucket] == server) {
-        shards.push_back(shard);
-      }
-    }
-    if (shards.empty()) {
-      continue;
+  for (const auto& [server, shards] : by_server) {
+    if (server >= source.servers.size() || source.servers[server].empty()) {
+      return absl::UnavailableError("parameter-server-" + std::to_string(server) + " is not there");
     }
     Reader reader(source.servers[server], server, source.job_uid);
     ADAMANT_RETURN_IF_ERROR(reader.Hello(source.job_uid));
     for (std::size_t i = 0; i < shards.size(); i += kShardsPerFetch) {
       const std::size_t count = std::min(kShardsPerFetch, shards.size() - i);
       ADAMANT_RETURN_IF_ERROR(
-          reader.Fetch(std::span(shards).subspan(i, count), source.snapshot, layout, values));
+          reader.Fetch(std::span(shards).subspan(i, count), source, layout, values));
     }
   }
   return values;

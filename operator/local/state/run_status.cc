@@ -42,6 +42,9 @@ absl::StatusOr<RunStatus> AskController(const RunPaths& paths) {
   while (!address.empty() && address.back() == '\n') {
     address.pop_back();
   }
+  if (address.empty()) {
+    return absl::UnavailableError(paths.endpoint().string() + " is empty");
+  }
   const auto stub = v1::Controller::NewStub(rpc::NewChannel(address, kMaxAnswerBytes));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kAnswerTimeout);

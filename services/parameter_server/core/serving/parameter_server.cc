@@ -201,10 +201,13 @@ void ParameterServer::Submit(const Push& push, PushDone done) {
   pushes_.Submit(push, std::move(done));
 }
 
-absl::StatusOr<std::vector<ShardValue>> ParameterServer::Fetch(const WorkerId* asking,
-                                                               std::span<const ShardId> shards,
-                                                               std::uint64_t snapshot) {
-  return reader_.Fetch(asking, shards, snapshot);
+absl::StatusOr<std::vector<ShardValue>> ParameterServer::Fetch(
+    const WorkerId* asking,
+    std::span<const ShardId> shards,
+    std::uint64_t snapshot,
+    std::span<const std::uint64_t> copies) {
+  return copies.empty() ? reader_.Fetch(asking, shards, snapshot)
+                        : reader_.FetchCopies(shards, snapshot, copies);
 }
 
 std::vector<PersistedShard> ParameterServer::RequestFlush(const WorkerId& writer,

@@ -105,11 +105,15 @@ class ParameterServer {
   /// Values of now (`snapshot` 0) or of a snapshot, one answer per shard. `asking`: whose included
   /// sequence is told; null for none. A snapshot's value that cannot be read is written anew from
   /// memory, if that has it, with the next DoStorage: a writer is told kNoSuchSnapshot until then.
-  /// Errors: InvalidArgument for a shard outside the model; without a writer, those of
-  /// Snapshots::Read.
+  /// `copies`, of a snapshot: by shard the checksum of the copy of its bucket that is meant, for
+  /// who knows it by a checkpoint's manifest. That never changes, so it is given whether this
+  /// server is primary or not, and nothing else under the same number; `asking` does not matter
+  /// then. Errors: InvalidArgument for a shard outside the model, or another number of copies;
+  /// without a writer, and of `copies`, those of Snapshots::Read.
   absl::StatusOr<std::vector<ShardValue>> Fetch(const WorkerId* asking,
                                                 std::span<const ShardId> shards,
-                                                std::uint64_t snapshot);
+                                                std::uint64_t snapshot,
+                                                std::span<const std::uint64_t> copies = {});
 
   /// Returns what of this writer's updates is on disk, by shard, and asks all replicas for a flush.
   /// Shards that this server may not read now, or that are outside the model, have 0.

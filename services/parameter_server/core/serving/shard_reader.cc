@@ -15,17 +15,21 @@ ShardReader::ShardReader(BucketTable& table,
                          const Clock& clock)
     : table_(table), snapshots_(snapshots), queue_(queue), dirty_(dirty), clock_(clock) {}
 
+absl::Status ShardReader::CheckShard(ShardId shard) const {
+  const std::size_t shards = table_.catalog().layout().shards().size();
+  return shard < shards
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError("shard " + std::to_string(shard) +
+                                          " is asked for, the model has " + std::to_string(shards));
+}
+
 absl::StatusOr<std::vector<ShardValue>> ShardReader::Fetch(const WorkerId* asking,
                                                            std::span<const ShardId> shards,
                                                            std::uint64_t snapshot) {
   const ShardCatalog& catalog = table_.catalog();
   std::vector<ShardValue> values;
   for (const ShardId id : shards) {
-    if (id >= catalog.layout().shards().size()) {
-      return absl::InvalidArgumentError("shard " + std::to_string(id) +
-                                        " is asked for, the model has " +
-                                        std::to_string(catalog.layout().shards().size()));
-    }
+    ADAMANT_RETURN_IF_ERROR(CheckShard(id));
     Access access = Access::kNotReady;
     ConfigurationVersion configuration_version = 0;
     LiveShardPtr shard;
@@ -49,6 +53,37 @@ absl::StatusOr<std::vector<ShardValue>> ShardReader::Fetch(const WorkerId* askin
     values.push_back(std::move(value));
   }
   return values;
+}
+
+absl::StatusOr<std::vector<ShardValue>> ShardReader::FetchCopies(
+    std::span<const ShardId> shards,
+    std::uint64_t snapshot,
+    std::span<const std::uint64_t> copies) {
+  if (snapshot == 0 || copies.size() != shards.size()) {
+    return absl::InvalidArgumentError("a fetch names one copy of a snapshot for each shard");
+  }
+  std::vector<ShardValue> values;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    ADAMANT_RETURN_IF_ERROR(CheckShard(shards[i]));
+    ADAMANT_ASSIGN_OR_RETURN(values.emplace_back(), ReadCopy(shards[i], snapshot, copies[i]));
+  }
+  return values;
+}
+
+absl::StatusOr<ShardValue> ShardReader::ReadCopy(ShardId shard,
+                                                 std::uint64_t snapshot,
+                                                 std::uint64_t checksum) {
+  const BucketId bucket = table_.catalog().BucketOf(shard);
+  const ShardValue none{{.shard = shard, .outcome = FetchOutcome::kNoSuchSnapshot}};
+  ADAMANT_ASSIGN_OR_RETURN(const auto before, snapshots_.Find(snapshot, bucket));
+  if (!before.has_value() || before->checksum != checksum) {
+    return none;
+  }
+  ADAMANT_ASSIGN_OR_RETURN(const ShardValue value,
+                           ReadSnapshot(nullptr, snapshot, table_.catalog().IdentityOf(shard)));
+  // One of a later generation may have replaced it meanwhile.
+  ADAMANT_ASSIGN_OR_RETURN(const auto after, snapshots_.Find(snapshot, bucket));
+  return after.has_value() && after->checksum == checksum ? value : none;
 }
 
 absl::StatusOr<ShardValue> ShardReader::ReadSnapshot(const WorkerId* asking,

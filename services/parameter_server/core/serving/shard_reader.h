@@ -30,12 +30,19 @@ class ShardReader {
   absl::StatusOr<std::vector<ShardValue>> Fetch(const WorkerId* asking,
                                                 std::span<const ShardId> shards,
                                                 std::uint64_t snapshot);
+  absl::StatusOr<std::vector<ShardValue>> FetchCopies(std::span<const ShardId> shards,
+                                                      std::uint64_t snapshot,
+                                                      std::span<const std::uint64_t> copies);
   std::vector<PersistedShard> RequestFlush(const WorkerId& writer, std::span<const ShardId> shards);
 
  private:
+  [[nodiscard]] absl::Status CheckShard(ShardId shard) const;
   absl::StatusOr<ShardValue> ReadSnapshot(const WorkerId* asking,
                                           std::uint64_t snapshot,
                                           const ShardIdentity& identity);
+  absl::StatusOr<ShardValue> ReadCopy(ShardId shard,
+                                      std::uint64_t snapshot,
+                                      std::uint64_t checksum);
 
   BucketTable& table_;
   const Snapshots& snapshots_;

@@ -237,8 +237,10 @@ absl::Status Exchange::HandleFetch(const v1::Fetch& fetch,
                                       std::to_string(kMaxExchangeBytes) + " go into one reply");
   }
   const std::vector<ShardId> shards(fetch.shards().begin(), fetch.shards().end());
-  ADAMANT_ASSIGN_OR_RETURN(std::vector<ShardValue> values,
-                           core->Fetch(writer_ ? &*writer_ : nullptr, shards, fetch.snapshot()));
+  const std::vector<std::uint64_t> copies(fetch.copies().begin(), fetch.copies().end());
+  ADAMANT_ASSIGN_OR_RETURN(
+      std::vector<ShardValue> values,
+      core->Fetch(writer_ ? &*writer_ : nullptr, shards, fetch.snapshot(), copies));
   for (ShardValue& value : values) {
     if (std::ranges::binary_search(unanswered, value.shard)) {
       value = {{.shard = value.shard,

@@ -25,13 +25,17 @@ using ::testing::IsEmpty;
 
 class SnapshotsTest : public ServerFixture {
  protected:
+  static ParameterServerOptions Replicated() {
+    ParameterServerOptions options = Flat(4, OnWorker());
+    options.min_in_sync = 2;
+    return options;
+  }
+
   /// Server 0 is primary of all buckets, the others hold them too.
   void CreateOnThree() {
     rig_.emplace(3);
     for (const std::uint32_t slot : {0u, 1u, 2u}) {
-      ParameterServerOptions options = Flat(4, OnWorker());
-      options.min_in_sync = 2;
-      rig_->Start(slot, std::move(options));
+      rig_->Start(slot, Replicated());
     }
     rig_->AssignAll(0);
     rig_->AddEverywhere(1);
@@ -46,6 +50,28 @@ class SnapshotsTest : public ServerFixture {
                        .values = values_})
                   .outcome,
               PushOutcome::kApplied);
+  }
+
+  /// Of the copy that holds shard 0.
+  std::uint64_t ChecksumOf(const absl::StatusOr<std::vector<SnapshotBucket>>& taken) {
+    EXPECT_TRUE(taken.ok()) << taken.status();
+    for (const SnapshotBucket& about : *taken) {
+      if (about.bucket == BucketOfShard()) {
+        return about.checksum;
+      }
+    }
+    ADD_FAILURE() << "the bucket was not taken";
+    return 0;
+  }
+
+  BucketId BucketOfShard() { return rig_->server(1).layout().shards()[0].bucket; }
+
+  /// Shard 0 of snapshot 1 in that copy, from `slot`.
+  ShardValue FetchCopy(std::uint32_t slot, std::uint64_t checksum) {
+    const auto values = rig_->server(slot).Fetch(
+        nullptr, std::vector<ShardId>{0}, 1, std::vector<std::uint64_t>{checksum});
+    EXPECT_TRUE(values.ok()) << values.status();
+    return values->at(0);
   }
 
  private:
@@ -64,6 +90,38 @@ TEST_F(SnapshotsTest, ACommandThatComesLateLeavesTheSnapshotAsItWas) {
   ASSERT_TRUE(server().TakeSnapshot({.snapshot = 1}).ok());
   EXPECT_THAT(Values(0, 1), Each(1)) << "workers push again by now";
   EXPECT_THAT(Values(0), Each(2));
+}
+
+TEST_F(SnapshotsTest, WhoIsNotPrimaryAnyMoreGivesTheCopyThatAManifestNames) {
+  CreateOnThree();
+  PushNext();
+  const std::uint64_t checksum = ChecksumOf(server().TakeSnapshot({.snapshot = 1}));
+  PushNext();
+  rig_->Kill(0);
+  rig_->Start(0, Replicated());
+  ASSERT_NE(rig_->map[BucketOfShard()].primary.slot, 0u);
+  EXPECT_NE(server().Fetch(&kWriter, std::vector<ShardId>{0}, 1)->at(0).outcome,
+            FetchOutcome::kFound)
+      << "a worker is told to ask the primary";
+  const auto copy = FetchCopy(0, checksum);
+  ASSERT_EQ(copy.outcome, FetchOutcome::kFound);
+  EXPECT_THAT(copy.values, Each(1));
+  EXPECT_EQ(FetchCopy(1, checksum).outcome, FetchOutcome::kNoSuchSnapshot) << "it took none";
+}
+
+// A late command, or one of another generation, may leave another copy under the same number.
+TEST_F(SnapshotsTest, ACopyThatNoManifestNamesIsNotGivenForIt) {
+  CreateOnThree();
+  PushNext();
+  const std::uint64_t checksum = ChecksumOf(server().TakeSnapshot({.snapshot = 1}));
+  PushNext();
+  rig_->Kill(0);
+  rig_->Advance(seconds(10));
+  const std::uint32_t next = rig_->map[BucketOfShard()].primary.slot;
+  ASSERT_NE(next, 0u);
+  const auto late = rig_->server(next).TakeSnapshot({.snapshot = 1});
+  EXPECT_EQ(FetchCopy(next, checksum).outcome, FetchOutcome::kNoSuchSnapshot);
+  EXPECT_THAT(FetchCopy(next, ChecksumOf(late)).values, Each(2));
 }
 
 TEST_F(SnapshotsTest, AfterALossItIsTakenOfWhatCameBack) {

@@ -204,6 +204,30 @@ TEST_F(ExchangeTest, AReadOnlyStreamMayNotPush) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(ExchangeTest, WhatIsLiveIsNoCopy) {
+  const auto taken = server_core_.core().TakeSnapshot({.snapshot = 4});
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  Greet();
+  v1::ExchangeRequest fetch = FetchOf({1});
+  fetch.mutable_fetch()->add_copies(taken->front().checksum);
+  EXPECT_EQ(client_.Call(fetch).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ExchangeTest, ACopyIsFetchedByItsChecksum) {
+  const auto taken = server_core_.core().TakeSnapshot({.snapshot = 4});
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  Greet();
+  v1::ExchangeRequest fetch = FetchOf({1});
+  fetch.mutable_fetch()->set_snapshot(4);
+  fetch.mutable_fetch()->add_copies(taken->front().checksum);
+  EXPECT_EQ(client_.Call(fetch)->values, std::vector<float>(3));
+  fetch.mutable_fetch()->set_copies(0, taken->front().checksum ^ 1);
+  EXPECT_EQ(client_.Call(fetch)->header.fetch().values(0).outcome(),
+            v1::ShardValue::NO_SUCH_SNAPSHOT);
+  fetch.mutable_fetch()->add_shards(0);
+  EXPECT_EQ(client_.Call(fetch).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST_F(ExchangeTest, AServerThatStopsIsUnavailable) {
   Greet();
   gate_.Close();
