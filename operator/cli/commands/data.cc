@@ -88,11 +88,17 @@ int Mnist(const MnistFlags& flags) {
   if (const int code = CheckFolder(flags.folder); code != kOk) {
     return code;
   }
-  return Report(dataset::FetchMnist(
-                    flags.folder,
-                    flags.options,
-                    [](const std::string& file) { std::printf("fetching %s\n", file.c_str()); }),
-                flags.folder);
+  absl::Status status =
+      dataset::FetchMnist(flags.folder, flags.options, [](const std::string& file) {
+        std::printf("fetching %s\n", file.c_str());
+      });
+  if (absl::IsUnavailable(status)) {
+    status = absl::UnavailableError(std::string(status.message()) +
+                                    "; a folder with the files elsewhere is named by --mirror URL, "
+                                    "as file:///media/mnist; without a network, adamant data "
+                                    "digits draws a set like it");
+  }
+  return Report(status, flags.folder);
 }
 
 }  // namespace

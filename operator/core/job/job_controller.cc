@@ -41,7 +41,7 @@ JobController::JobController(JobSettings settings, JobState state)
       outcome_(state_, outbox_),
       processes_(settings_, state_, outbox_),
       starter_(settings_, outbox_, processes_),
-      silence_(settings_, processes_),
+      silence_(settings_, outbox_, processes_),
       restarts_(settings_, state_, outbox_, processes_),
       scaler_(settings_, processes_),
       placement_(settings_, state_, outbox_, processes_),
@@ -197,7 +197,7 @@ void JobController::OnReceived(const Received& event, TimePoint now) {
   }
   if (ProcessTable::Slot* slot = processes_.Find(event.connection)) {
     if (const auto* loading = std::get_if<Loading>(&event.message)) {
-      return SilenceWatch::OnLoading(*slot, loading->what, now);
+      return silence_.OnLoading(*slot, *loading, now);
     }
     silence_.OnHeartbeat(*slot, now);
     OnMessage(*slot, event.message, now);

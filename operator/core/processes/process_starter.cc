@@ -48,6 +48,7 @@ void ProcessStarter::Await(ProcessTable::Slot& slot, TimePoint now) const {
   slot.liveness = ProcessTable::Liveness::kStarting;
   slot.exited = false;
   slot.loading.clear();
+  slot.load_fails = false;
   slot.last_words.clear();
   slot.deadline = now + settings_.join_timeout;
 }

@@ -40,6 +40,7 @@ class ProcessTable {
         loss{};                ///< kWaiting: what to do about it is decided when it has ended
     std::string last_words{};  ///< why its last process cannot go on, where it has said so
     std::string loading{};     ///< kRunning and not started: what it does, where it has said so
+    bool load_fails = false;   ///< with `loading`: it comes no further, which was told
     std::string address;
     std::string metrics_address;
     std::string replication_address;

@@ -8,13 +8,21 @@ namespace adamant::controller {
 void SilenceWatch::OnHeartbeat(ProcessTable::Slot& slot, TimePoint now) const {
   slot.started = true;
   slot.loading.clear();
+  slot.load_fails = false;
   if (!slot.leaving) {
     slot.deadline = now + settings_.silence_timeout;
   }
 }
 
-void SilenceWatch::OnLoading(ProcessTable::Slot& slot, std::string what, TimePoint now) {
-  slot.loading = std::move(what);
+void SilenceWatch::OnLoading(ProcessTable::Slot& slot,
+                             const Loading& loading,
+                             TimePoint now) const {
+  if (loading.fails != std::exchange(slot.load_fails, loading.fails)) {
+    outbox_.Tell(Note::Kind::kAlarm,
+                 slot.id,
+                 ToString(slot.id) + (loading.fails ? ": " : " comes on again: ") + loading.what);
+  }
+  slot.loading = loading.what;
   slot.deadline = now + kLoadTimeout;
 }
 

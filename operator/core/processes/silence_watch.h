@@ -2,9 +2,10 @@
 
 #include <chrono>
 #include <optional>
-#include <string>
 
 #include "operator/core/processes/process_table.h"
+#include "operator/core/state/actions.h"
+#include "operator/core/state/messages.h"
 #include "operator/core/state/state.h"
 #include "services/common/base/clock.h"
 
@@ -20,14 +21,15 @@ class SilenceWatch {
   static constexpr std::chrono::milliseconds kLoadTimeout{600'000};
 
   /// The arguments must outlive this.
-  SilenceWatch(const JobSettings& settings, ProcessTable& processes)
-      : settings_(settings), processes_(processes) {}
+  SilenceWatch(const JobSettings& settings, Outbox& outbox, ProcessTable& processes)
+      : settings_(settings), outbox_(outbox), processes_(processes) {}
 
   /// Something was heard of this slot.
   void OnHeartbeat(ProcessTable::Slot& slot, TimePoint now) const;
 
-  /// This slot is still loading its data, and may take its time.
-  static void OnLoading(ProcessTable::Slot& slot, std::string what, TimePoint now);
+  /// This slot is still loading its data, and may take its time. That it comes no further, and that
+  /// it does again, is told once.
+  void OnLoading(ProcessTable::Slot& slot, const Loading& loading, TimePoint now) const;
 
   /// A controller that was held up gives everybody time to be heard.
   void GrantTime(TimePoint now);
@@ -40,6 +42,7 @@ class SilenceWatch {
 
  private:
   const JobSettings& settings_;
+  Outbox& outbox_;
   ProcessTable& processes_;
 };
 

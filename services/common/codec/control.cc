@@ -184,7 +184,8 @@ std::optional<protocol::MemberMessage> Decode(const v1::MemberMessage& message) 
     case v1::MemberMessage::kDraining:
       return protocol::Draining{};
     case v1::MemberMessage::kLoading:
-      return protocol::Loading{message.loading().what()};
+      return protocol::Loading{.what = message.loading().what(),
+                               .fails = message.loading().fails()};
     case v1::MemberMessage::KIND_NOT_SET:
       return std::nullopt;
   }

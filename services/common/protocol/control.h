@@ -92,6 +92,7 @@ struct Draining {};
 
 struct Loading {
   std::string what{};
+  bool fails = false;  ///< it comes no further at the moment, and is tried again
 };
 
 using MemberMessage = std::variant<Join,

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/job.pb.h"
@@ -27,7 +28,12 @@ class Reporter final : public fetch::FetchObserver {
       : url_(url), clock_(clock), controller_(controller) {}
 
   bool OnProgress(const fetch::DownloadProgress& progress) override {
-    if (const Clock::TimePoint now = clock_.Now(); now >= next_) {
+    if (progress.bytes != bytes_ && fails_) {
+      fails_ = false;
+      next_ = {};  // which is news
+    }
+    bytes_ = progress.bytes;
+    if (const Clock::TimePoint now = clock_.Now(); now >= next_ && !fails_) {
       next_ = now + kTellInterval;
       const std::string text = ToString(progress);
       LogInfo("fetching", {{"url", url_}, {"progress", text}});
@@ -40,6 +46,7 @@ class Reporter final : public fetch::FetchObserver {
     const std::string reason(why.message());
     LogWarning("fetch broken off, to be tried again",
                {{"why", reason}, {"milliseconds", time.count()}});
+    fails_ = true;
     Tell("to be tried again: " + reason);
     const Clock::TimePoint end = clock_.Now() + time;
     while (clock_.Now() < end && !controller_.stopping()) {
@@ -48,10 +55,17 @@ class Reporter final : public fetch::FetchObserver {
     return !controller_.stopping();
   }
 
+  void OnFetched() {
+    if (std::exchange(fails_, false)) {  // in one piece since
+      Tell("done");
+    }
+  }
+
  private:
   void Tell(const std::string& text) {
     v1::MemberMessage message;
     message.mutable_loading()->set_what("fetching " + url_ + ": " + text);
+    message.mutable_loading()->set_fails(fails_);
     controller_.Send(message);
   }
 
@@ -59,6 +73,8 @@ class Reporter final : public fetch::FetchObserver {
   const Clock& clock_;
   service::ControllerLink& controller_;
   Clock::TimePoint next_{};
+  std::uint64_t bytes_ = 0;  // that were there at last
+  bool fails_ = false;       // nothing has come since the last try broke off
 };
 
 absl::Status Explain(const absl::Status& status, const std::string& field) {
@@ -96,6 +112,7 @@ absl::StatusOr<std::string> FetchData(const v1::Download& download,
                                clock,
                                reporter),
               field));
+  reporter.OnFetched();
   LogInfo("fetched", {{"url", download.url()}, {"path", target.string()}});
   return target.string();
 }

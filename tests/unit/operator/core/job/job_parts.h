@@ -95,7 +95,7 @@ class JobParts : public testing::Test {
   ProcessTable processes_{settings_, state_, outbox_};
   ProcessStarter starter_{settings_, outbox_, processes_};
   Registration registration_{settings_, outbox_, processes_};
-  SilenceWatch silence_{settings_, processes_};
+  SilenceWatch silence_{settings_, outbox_, processes_};
   Placement placement_{settings_, state_, outbox_, processes_};
   TrainingRun training_{settings_, state_, outbox_, processes_, starter_, placement_, outcome_};
 };

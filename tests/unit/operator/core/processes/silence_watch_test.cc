@@ -12,11 +12,11 @@ class SilenceWatchTest : public SmallTable {
  protected:
   SilenceWatchTest() { Join(kWorker0, "a"); }
 
-  SilenceWatch silence_{settings_, processes_};
+  SilenceWatch silence_{settings_, outbox_, processes_};
 };
 
 TEST_F(SilenceWatchTest, WhoIsHeardIsReadyAndSilentOnlyAfterATime) {
-  SilenceWatch::OnLoading(At(kWorker0), "reads", now_);
+  silence_.OnLoading(At(kWorker0), {.what = "reads"}, now_);
   EXPECT_EQ(At(kWorker0).loading, "reads");
   EXPECT_EQ(silence_.NextTimer(), now_ + SilenceWatch::kLoadTimeout);
   silence_.OnHeartbeat(At(kWorker0), now_);
@@ -26,6 +26,25 @@ TEST_F(SilenceWatchTest, WhoIsHeardIsReadyAndSilentOnlyAfterATime) {
   EXPECT_EQ(silence_.FindSilent(now_ + settings_.silence_timeout - std::chrono::milliseconds(1)),
             nullptr);
   EXPECT_EQ(silence_.FindSilent(now_ + settings_.silence_timeout), &At(kWorker0));
+}
+
+TEST_F(SilenceWatchTest, ThatALoadFailsAndThatItGoesOnIsToldOnce) {
+  Take();
+  silence_.OnLoading(At(kWorker0), {.what = "40 %"}, now_);
+  EXPECT_THAT(Pick<Note>(Take()), testing::IsEmpty());
+  for (const bool is_news : {true, false}) {
+    silence_.OnLoading(At(kWorker0), {.what = "no host", .fails = true}, now_);
+    const std::vector<Note> notes = Pick<Note>(Take());
+    ASSERT_EQ(notes.size(), is_news ? 1u : 0u);
+    if (is_news) {
+      EXPECT_EQ(notes[0].kind, Note::Kind::kAlarm);
+      EXPECT_EQ(notes[0].text, "worker-0: no host");
+    }
+  }
+  silence_.OnLoading(At(kWorker0), {.what = "50 %"}, now_);
+  const std::vector<Note> over = Pick<Note>(Take());
+  ASSERT_EQ(over.size(), 1u);
+  EXPECT_EQ(over[0].text, "worker-0 comes on again: 50 %");
 }
 
 TEST_F(SilenceWatchTest, WhoIsToLeaveHasNoMoreTimeForBeingHeard) {

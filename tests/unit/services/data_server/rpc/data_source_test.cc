@@ -35,6 +35,7 @@ class Link final : public service::ControllerLink {
  public:
   void Send(const v1::MemberMessage& message) override {
     told.push_back(message.loading().what());
+    fails.push_back(message.loading().fails());
     end = end || (!end_when_told.empty() && told.back().find(end_when_told) != std::string::npos);
   }
   void Fail(const absl::Status& /*reason*/, bool /*fatal*/) override {}
@@ -42,6 +43,7 @@ class Link final : public service::ControllerLink {
   [[nodiscard]] bool stopping() const override { return end; }
 
   std::vector<std::string> told;
+  std::vector<bool> fails;    // by what was told
   std::string end_when_told;  // part of what is told; empty: nothing
   bool end = false;
 };
@@ -192,6 +194,7 @@ TEST_F(LoadDataTest, DownloadsAreFetchedOnce) {
   EXPECT_EQ(server.requests().size(), 2u);
   ASSERT_FALSE(link_.told.empty());
   EXPECT_THAT(link_.told[0], StartsWith("fetching " + server.url()));
+  EXPECT_FALSE(link_.fails[0]);
 }
 
 TEST_F(LoadDataTest, AWrongSumBlamesTheSum) {
@@ -241,6 +244,7 @@ TEST_F(LoadDataTest, AProcessThatIsToEndDoesNotWaitForAServer) {
   link_.end_when_told = "to be tried again";
   EXPECT_TRUE(absl::IsCancelled(Load(source).status()));
   EXPECT_THAT(link_.told.back(), HasSubstr("HTTP status 503"));
+  EXPECT_TRUE(link_.fails.back());
 }
 
 }  // namespace
