@@ -46,6 +46,7 @@ bool BearsOnModel(const std::string& warning) {
   return warning.starts_with("spec.") &&
          warning.find("with one worker it is the same") == std::string::npos &&
          !warning.starts_with("spec.distribution.threadsPerWorker:") &&
+         !warning.starts_with("spec.distribution.shareEvery:") &&
          !warning.starts_with("spec.distribution.parameterServers.");
 }
 
@@ -84,6 +85,9 @@ class PlainDisplay : public Display {
   void OnOpening(const Opening& opening) override {
     Say(opening.job + ": " + opening.summary);
     Say("run directory: " + opening.run_dir);
+    if (!opening.speed.empty()) {
+      Say("speed: " + opening.speed);
+    }
     epoch_completion_ = opening.epoch_completion;
     crowd_ = opening.crowd;
   }

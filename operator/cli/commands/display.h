@@ -25,6 +25,7 @@ struct Opening {
   std::string summary;          ///< "2 workers, 3 parameter servers, …"
   double epoch_completion = 1;  ///< share of an epoch's examples at which it may end
   std::string crowd{};          ///< CrowdText
+  std::string speed{};          ///< ExpectationText::speed
 };
 struct Ending {
   controller::JobReport report;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,15 +14,14 @@
 #include "absl/status/statusor.h"
 #include "operator/cli/commands/commands.h"
 #include "operator/cli/commands/display.h"
+#include "operator/cli/commands/warnings_here.h"
 #include "operator/cli/console/arguments.h"
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/warnings/expectation.h"
 #include "operator/cli/warnings/machine_warning.h"
-#include "operator/cli/warnings/memory_need.h"
 #include "operator/cli/warnings/net_plan.h"
 #include "operator/local/finished_run.h"
-#include "operator/local/processes/control_group.h"
 #include "operator/local/processes/signal_pipe.h"
 #include "operator/local/run_folder/run_dir.h"
 #include "operator/local/runner.h"
@@ -286,24 +286,13 @@ int Prepare(TrainFlags& flags, Prepared& prepared) {
 
 // What `validate` warns of, which of a run that goes on was said before, and what this machine does
 // not have, which one that is over does not need.
-std::vector<std::string> WarningsOf(const TrainFlags& flags, const Prepared& prepared) {
-  std::vector<std::string> warnings;
+std::vector<std::string> WarningsOf(const Prepared& prepared,
+                                    std::vector<std::string> expectation) {
+  std::vector<std::string> warnings = std::move(expectation);
   if (prepared.is_over) {
     return prepared.not_taken.empty() ? warnings : std::vector{prepared.not_taken};
   }
-  const v1::TrainingJob& job = *prepared.job;
-  if (flags.resume.empty()) {
-    warnings = ExpectationOf(job).warnings;
-  }
-  if (std::string warning = MachineWarning(job, UsableCpus()); !warning.empty()) {
-    warnings.push_back(std::move(warning));
-  }
-  if (const auto needs = MemoryNeeds(job); needs.ok()) {
-    std::string warning = MemoryWarning(*needs, local::ControlGroup().FreeMemory());
-    if (!warning.empty()) {
-      warnings.push_back(std::move(warning));
-    }
-  }
+  std::ranges::move(WarningsHere(*prepared.job), std::back_inserter(warnings));
   return warnings;
 }
 
@@ -371,13 +360,15 @@ int Train(TrainFlags flags) {
     return code;
   }
   const v1::TrainingJob& job = *prepared.job;
+  const ExpectationText expectation = flags.resume.empty() ? ExpectationOf(job) : ExpectationText{};
   const std::unique_ptr<Display> display = NewDisplay(flags.output);
   display->OnOpening({.job = job.metadata().name(),
                       .run_dir = flags.run_dir,
                       .summary = Summary(job),
                       .epoch_completion = job.spec().run_policy().epoch_completion(),
-                      .crowd = CrowdText(job, UsableCpus())});
-  const std::vector<std::string> warnings = WarningsOf(flags, prepared);
+                      .crowd = CrowdText(job, UsableCpus()),
+                      .speed = expectation.speed});
+  const std::vector<std::string> warnings = WarningsOf(prepared, expectation.warnings);
   WritePlan(job, flags.run_dir);
   const local::RunOptions options{.run_dir = flags.run_dir,
                                   .bin_dir = bin_dir,

@@ -1,16 +1,16 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "operator/cli/commands/commands.h"
+#include "operator/cli/commands/warnings_here.h"
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/warnings/expectation.h"
-#include "operator/cli/warnings/machine_warning.h"
 #include "proto/adamant/v1/job.pb.h"
-#include "services/common/base/system/thread_affinity.h"
 #include "services/common/job/job.h"
 
 namespace adamant::cli {
@@ -42,9 +42,7 @@ int Validate(const ValidateFlags& flags) {
     return kBadInput;
   }
   ExpectationText expectation = ExpectationOf(*parsed.job);
-  if (std::string warning = MachineWarning(*parsed.job, UsableCpus()); !warning.empty()) {
-    expectation.warnings.push_back(std::move(warning));
-  }
+  std::ranges::move(WarningsHere(*parsed.job), std::back_inserter(expectation.warnings));
   if (flags.show_defaults) {
     std::printf("%s", job::ToYaml(*parsed.job).c_str());
   } else {

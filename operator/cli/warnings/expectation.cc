@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "operator/cli/console/output_file.h"
 #include "operator/cli/console/text.h"
+#include "operator/cli/warnings/distribution_warning.h"
 #include "operator/cli/warnings/net_warning.h"
 #include "operator/cli/warnings/rate_warning.h"
 #include "operator/cli/warnings/schedule_warning.h"
@@ -42,10 +43,6 @@ constexpr double kMostRateTimesMemory = 0.5;
 constexpr double kLeastCompletion = 0.5;
 
 constexpr int kDigitsOfMomentum = 4;
-
-// Measured: docs/bench/replication.md. Large pushes are few in the time that a disk takes.
-constexpr std::uint64_t kEnoughRetained = 32;                             // pushes of a worker
-constexpr std::uint64_t kEnoughRetainedBytes = std::uint64_t{256} << 20;  // the default
 
 // Of a job whose workers have faded in before its end: docs/design/0009-asynchrony.md.
 constexpr std::uint64_t kFewestBatches = 1'600;
@@ -168,23 +165,32 @@ std::string CorrectionText(const Facts& facts) {
 std::string SpeedText(const Facts& facts) {
   const bool short_of_two = facts.workers() == 2 && facts.options.exchange_beside_one == 1 &&
                             facts.expected.push_every == 1 && !facts.one_trains_all();
-  return short_of_two ? "speed: in a job this short the two meet after every batch, and together "
-                        "train up to three times slower than one worker alone\n"
+  return short_of_two ? "in a job this short the two meet after every batch, and together train up "
+                        "to three times slower than one worker alone (workers: 1)"
                       : "";
 }
 
-std::string LinesOf(const Facts& facts) {
-  return Text("workers: %d x %zu %s, batches of %llu: %llu examples at a time\n",
-              facts.workers(),
-              facts.options.threads,
-              facts.options.threads == 1 ? "thread" : "threads",
-              Wide(facts.options.batch_size),
-              Wide(facts.threads() * facts.options.batch_size)) +
-         (facts.workers() == 1 ? "staleness: no batches of other workers; "
+std::string StalenessText(const Facts& facts) {
+  return (facts.workers() == 1 ? "staleness: no batches of other workers; "
                                : Text("staleness: about %.0f batches of others on average, on "
                                       "processors of their own; ",
                                       facts.expected.staleness_batches)) +
-         ExchangeText(facts.expected) + "\n" + SpeedText(facts) +
+         ExchangeText(facts.expected) + "\n";
+}
+
+std::string LinesOf(const Facts& facts) {
+  const std::string workers =
+      Text("workers: %d x %zu %s, batches of %llu: %llu examples at a time\n",
+           facts.workers(),
+           facts.options.threads,
+           facts.options.threads == 1 ? "thread" : "threads",
+           Wide(facts.options.batch_size),
+           Wide(facts.threads() * facts.options.batch_size));
+  if (facts.workers() > 1 && facts.one_trains_all()) {  // which no other joins
+    return workers + StartText(facts);
+  }
+  const std::string speed = SpeedText(facts);
+  return workers + StalenessText(facts) + (speed.empty() ? "" : "speed: " + speed + "\n") +
          (facts.workers() == 1 ? "" : StartText(facts)) + "correction: " + CorrectionText(facts) +
          "\n";
 }
@@ -309,25 +315,6 @@ void WarnOfOptimiser(const Facts& facts, std::vector<std::string>& warnings) {
   }
 }
 
-// With hardly any room each push waits until the one before is on disk.
-void WarnOfRetain(const Facts& facts, std::vector<std::string>& warnings) {
-  const v1::Persistence& persistence = facts.spec.distribution().parameter_servers().persistence();
-  const auto retain = static_cast<std::uint64_t>(persistence.retain());
-  const std::uint64_t enough = std::min(kEnoughRetained * facts.push_bytes, kEnoughRetainedBytes);
-  if (persistence.mode() == v1::Persistence::MODE_NONE || retain == 0 || retain >= enough) {
-    return;
-  }
-  warnings.push_back(Text(
-      "spec.distribution.parameterServers.persistence.retain: %llu bytes have room for %llu of "
-      "the pushes, of %llu bytes each, that a worker keeps until they are on disk: workers "
-      "wait for the disk, and train slower. %lluMi are enough; with 0 they "
-      "keep nothing and do not wait",
-      Wide(retain),
-      Wide(retain / facts.push_bytes),
-      Wide(facts.push_bytes),
-      Wide((enough + (std::uint64_t{1} << 20) - 1) >> 20)));
-}
-
 std::vector<std::string> WarningsOf(const Facts& facts) {
   const v1::Distribution& distribution = facts.spec.distribution();
   std::vector<std::string> warnings;
@@ -344,7 +331,6 @@ std::vector<std::string> WarningsOf(const Facts& facts) {
   WarnOfInterval(facts, "pushEvery", distribution.push_every(), warnings);
   WarnOfOptimiser(facts, warnings);
   std::ranges::move(RateWarnings(facts.spec, facts.batches()), std::back_inserter(warnings));
-  WarnOfRetain(facts, warnings);
   return warnings;
 }
 
@@ -372,13 +358,18 @@ ExpectationText ExpectationOf(v1::TrainingJob job) {
   const std::uint64_t examples = local::ExamplesOf(job.spec().data().train()).value_or(0);
   const absl::StatusOr<worker::WorkerJob> read = worker::ReadJob(job, examples, std::nullopt);
   if (!read.ok()) {
-    return {.lines = "", .warnings = {std::string(read.status().message())}};
+    return {.lines = "", .speed = "", .warnings = {std::string(read.status().message())}};
   }
   const Facts facts = FactsOf(job, *read, examples);
   ExpectationText text = {.lines = facts.threads() == 1 ? "" : LinesOf(facts),
+                          .speed = SpeedText(facts),
                           .warnings = WarningsOf(facts)};
-  for (const std::string& warning :
-       {schedule, NormaliseWarning(job), ShiftWarning(job), NetWarning(job)}) {
+  for (const std::string& warning : {ShareWarning(job.spec().distribution()),
+                                     RetainWarning(job.spec().distribution(), facts.push_bytes),
+                                     schedule,
+                                     NormaliseWarning(job),
+                                     ShiftWarning(job),
+                                     NetWarning(job)}) {
     if (!warning.empty()) {
       text.warnings.push_back(warning);
     }

@@ -12,6 +12,7 @@ namespace adamant::cli {
 /// Texts on what becomes of a job's numbers where more than one thread trains.
 struct ExpectationText {
   std::string lines;                  ///< each ends with '\n'; empty for one thread
+  std::string speed{};                ///< also among these: that fewer workers train faster; or ""
   std::vector<std::string> warnings;  ///< of what was not measured, or was measured to be worse
 };
 

@@ -201,7 +201,10 @@ TEST(ExpectationTest, TwoWorkersGoAsFarAsOneAndRememberLittle) {
 }
 
 TEST(ExpectationTest, InAShortJobTwoWorkersMeetAfterEveryBatchAndOneBegins) {
-  EXPECT_THAT(Expected("{workers: 2}", kMomentum, "32", "1").lines,
+  const ExpectationText two = Expected("{workers: 2}", kMomentum, "32", "1");
+  EXPECT_THAT(two.speed, HasSubstr("slower than one worker alone (workers: 1)"));
+  EXPECT_EQ(Expected("{workers: 2}", kMomentum).speed, "");
+  EXPECT_THAT(two.lines,
               AllOf(HasSubstr("an exchange after every batch\nspeed: in a job this short"),
                     HasSubstr("start: one worker alone for 200 batches at learning rate 0.02; then "
                               "a gain of 1/2: learning rate 0.025, momentum 0.5\n")));
@@ -236,6 +239,15 @@ TEST(ExpectationTest, WarnsOfMoreThreadsThanWereMeasured) {
               ElementsAre(HasSubstr("spec.distribution.threadsPerWorker: 20 threads in all")));
 }
 
+TEST(ExpectationTest, SharingAmongOneThreadIsWarnedOf) {
+  EXPECT_THAT(Expected("{workers: 1, threadsPerWorker: 1, shareEvery: 8}", kMomentum).warnings,
+              ElementsAre(HasSubstr("spec.distribution.shareEvery: 8 has no effect")));
+  EXPECT_THAT(Expected("{workers: 1, threadsPerWorker: 2, shareEvery: 8}", kMomentum).warnings,
+              IsEmpty());
+  EXPECT_THAT(Expected("{workers: 1, threadsPerWorker: 1, shareEvery: 1}", kMomentum).warnings,
+              IsEmpty());
+}
+
 TEST(ExpectationTest, AWarmStartIsOf200BatchesAndMayBeWritten) {
   EXPECT_THAT(Expected("{workers: 3}", kMomentum, "320", "20").lines,
               HasSubstr("start: one worker alone for 200 batches at learning rate 0.02; then"));
@@ -249,7 +261,10 @@ TEST(ExpectationTest, AWarmStartIsOf200BatchesAndMayBeWritten) {
 
 TEST(ExpectationTest, OfAJobThatIsAllWarmStartTheOtherWorkersOnlyWait) {
   const ExpectationText of_188 = Expected("{workers: 8}", kMomentum, "320", "1");
-  EXPECT_THAT(of_188.lines, HasSubstr("\nstart: one worker trains all 188 batches alone\n"));
+  EXPECT_EQ(of_188.lines,
+            "workers: 8 x 1 thread, batches of 320: 2560 examples at a time\n"
+            "start: one worker trains all 188 batches alone\n")
+      << "nothing of what the others would do";
   EXPECT_THAT(
       of_188.warnings,
       ElementsAre(HasSubstr("spec.distribution.workers: the job has only 188 batches in all "
