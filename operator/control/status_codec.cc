@@ -115,6 +115,7 @@ v1::JobStatus Encode(const controller::JobReport& report) {
     added.set_oldest_unflushed_seconds(member.oldest_unflushed_seconds);
     added.set_address(member.address);
     added.set_alarm(member.alarm);
+    added.set_silent_seconds(member.silent_seconds);
   }
   EncodeBuckets(report, status);
   if (report.last_failover) {
@@ -154,7 +155,8 @@ controller::JobReport Decode(const v1::JobStatus& status) {
          .copies = member.copies(),
          .oldest_unflushed_seconds = member.oldest_unflushed_seconds(),
          .address = member.address(),
-         .alarm = member.alarm()});
+         .alarm = member.alarm(),
+         .silent_seconds = member.silent_seconds()});
   }
   for (const v1::BucketStatus& bucket : status.buckets()) {
     report.buckets.push_back({.bucket = bucket.bucket(),

@@ -106,6 +106,13 @@ class ResumeTest(adamant.TestCase):
         run.await_epoch(before["epoch"])
         self.assertNotIn("went-back", [event["event"] for event in run.events()])
 
+    def test_the_mode_none_is_refused_before_what_it_makes_mistakes_of(self):
+        run = self.stopped_run()
+        self.edit(run, ("mode: Delayed", "mode: None"))
+        code, output = run.resume().wait()
+        self.assertEqual(code, 2, output)
+        self.assertRegex(output, r"^adamant: .*persistence\.mode: Delayed -> None \(with None, checkpoints alone are stored\)")
+
     def test_what_may_change_is_taken_and_told(self):
         run = self.stopped_run()
         epochs = len(run.rows()) + 2

@@ -79,6 +79,21 @@ std::string WhatFirst(const JobReport& report, const local::RunPaths& paths) {
                                             paths.job().string() + " first, or delete it; then ";
 }
 
+// Of a job whose buckets are ready, and which does not train yet.
+std::string WhoIsMissing(const JobReport& report) {
+  std::string first;
+  std::size_t others = 0;
+  for (const JobReport::MemberReport& member : report.members) {
+    if (member.state != "Running" && first.empty()) {
+      first = controller::ToString(member.id);
+    } else if (member.state != "Running") {
+      ++others;
+    }
+  }
+  return first.empty() ? "the data"
+                       : first + (others == 0 ? "" : " and " + Counted(others, "other"));
+}
+
 // Lines for people; the bar adds to it.
 class PlainDisplay : public Display {
  public:
@@ -417,9 +432,11 @@ std::string StartingText(const JobReport& report) {
     all += buckets;
     waiting += state == "Ready" || state == "Degraded" ? 0 : buckets;
   }
-  return report.phase != Phase::kStarting || all == 0
-             ? ""
-             : Text("%llu of %s ready", Wide(all - waiting), Counted(all, "bucket").c_str());
+  if (report.phase != Phase::kStarting || all == 0) {
+    return "";
+  }
+  return waiting > 0 ? Text("%llu of %s ready", Wide(all - waiting), Counted(all, "bucket").c_str())
+                     : "all buckets are ready, waiting for " + WhoIsMissing(report);
 }
 
 std::string ProgressLine(const JobReport& report) {

@@ -55,7 +55,8 @@ std::string HowToGoOn(const controller::JobReport& report, const std::string& ru
 std::string EpochLine(const controller::EpochResult& result, std::uint64_t epochs);
 std::string ProgressLine(const controller::JobReport& report);
 
-/// "3120 of 8192 buckets ready", of a job that is starting; else, or before there are any, "".
+/// "3120 of 8192 buckets ready", or who else is waited for, of a job that is starting; else, or
+/// before there are any, "".
 std::string StartingText(const controller::JobReport& report);
 
 /// Returns true if a job that has ended so has learned nothing.

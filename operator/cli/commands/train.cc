@@ -26,6 +26,7 @@
 #include "operator/local/run_folder/run_dir.h"
 #include "operator/local/runner.h"
 #include "operator/local/state/job_data.h"
+#include "operator/local/state/mode_change.h"
 #include "operator/local/state/resumption.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/counted.h"
@@ -209,6 +210,17 @@ rlim_t FilesOf(const v1::TrainingJob& job) {
   return open + std::min(open / 3 + 1, rlim_t{64});
 }
 
+// The mode makes mistakes of what belongs to the one that the run was started with.
+void TellModeChange(const TrainFlags& flags, const job::ParseResult& parsed) {
+  if (flags.resume.empty() || parsed.draft == nullptr) {
+    return;
+  }
+  const std::string mode = local::ModeRefusal(*parsed.draft, local::RunPaths(flags.run_dir));
+  if (!mode.empty()) {
+    PrintError(flags.job + " is not what the run was started with: " + mode);
+  }
+}
+
 // Whether the flags go together; an ExitCode if they do not.
 int CheckFlags(const TrainFlags& flags) {
   const bool resume = !flags.resume.empty();
@@ -256,6 +268,7 @@ int Prepare(TrainFlags& flags, Prepared& prepared) {
   job::ParseResult parsed =
       resume ? job::LoadJob(flags.job, job::DataReading::kLabels, Pipes::kRefused)
              : job::LoadJob(flags.job, job::DataReading::kWhole);
+  TellModeChange(flags, parsed);
   PrintProblems(parsed.problems);
   if (parsed.job == nullptr) {
     return kBadInput;

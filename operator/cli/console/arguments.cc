@@ -66,7 +66,14 @@ CLI::Option* AddFolder(CLI::App& app,
                        const std::string& name,
                        std::string& value,
                        const std::string& description) {
-  return app.add_option(name, value, description)->type_name(kFolder)->check(Path());
+  // An option that stands where the name is wanted would be taken for it.
+  const CLI::Validator no_option = Nameless([](const std::string& given) {
+    return given.starts_with("--") ? "its folder is missing before " + given : std::string();
+  });
+  return app.add_option(name, value, description)
+      ->type_name(kFolder)
+      ->check(Path())
+      ->check(no_option);
 }
 
 bool TakesFolder(const CLI::Option& option) { return option.get_type_name() == kFolder; }

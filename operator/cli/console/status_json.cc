@@ -66,7 +66,8 @@ Json MemberJson(const v1::MemberStatus& member) {
                {"state", member.state()},
                {"start", member.incarnation()},
                {"metrics_address", member.metrics_address()},
-               {"alarm", member.alarm()}};
+               {"alarm", member.alarm()},
+               {"silent_seconds", member.silent_seconds()}};
   if (member.role() == v1::PARAMETER_SERVER) {
     json["primaries"] = member.buckets();
     json["copies"] = member.copies();

@@ -16,6 +16,9 @@
 namespace adamant::cli {
 namespace {
 
+// Members are heard once a second; it is the default of the grace, after which copies take over.
+constexpr double kSilentFrom = 4;
+
 constexpr std::size_t kColumns = 9;
 using Row = std::array<std::string, kColumns>;
 
@@ -119,6 +122,9 @@ std::string MemberLine(const v1::MemberStatus& member) {
                           NameOf(member).c_str(),
                           member.state().c_str(),
                           Wide(member.incarnation()));
+  if (member.silent_seconds() >= kSilentFrom) {
+    line += "  silent for " + FormatSeconds(member.silent_seconds());
+  }
   if (!member.metrics_address().empty()) {
     line += "  http://" + member.metrics_address() + "/metrics";
   }

@@ -1,6 +1,7 @@
 #include "operator/core/job/job_report.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "operator/core/diagnosis/recovery.h"
@@ -21,6 +22,17 @@ std::string StateName(const ProcessTable::Slot& slot) {
       return "Restarting";
   }
   return "Unknown";
+}
+
+// Whoever is heard gets the whole time to be heard again (SilenceWatch).
+double SilentSeconds(const ProcessTable::Slot& slot,
+                     std::chrono::milliseconds silence_timeout,
+                     Clock::TimePoint now) {
+  if (slot.liveness != ProcessTable::Liveness::kRunning || !slot.started || slot.leaving) {
+    return 0;
+  }
+  const std::chrono::duration<double> silent = now - (slot.deadline - silence_timeout);
+  return std::max(0.0, silent.count());
 }
 
 }  // namespace
@@ -46,7 +58,7 @@ JobReport Reporter::Report(const Moment& moment) const {
   if (state_.phase == Phase::kFailed) {
     report.over_deadline = Deadlines(settings_, state_).Over();
   }
-  AddMembers(report);
+  AddMembers(report, moment.now);
   AddBuckets(report, moment.handles && !IsFinal(state_.phase));
   report.goes_on =
       moment.goes_on && state_.phase == Phase::kStarting && placement_.servers().KnowsWhoRuns();
@@ -63,7 +75,7 @@ JobReport Reporter::Report(const Moment& moment) const {
   return report;
 }
 
-void Reporter::AddMembers(JobReport& report) const {
+void Reporter::AddMembers(JobReport& report, Clock::TimePoint now) const {
   const Load load(placement_.configurations().all(), settings_.parameter_servers);
   for (const ProcessTable::Slot& slot : processes_.slots()) {
     if (processes_.IsSurplus(slot.id) && slot.liveness == ProcessTable::Liveness::kAbsent) {
@@ -80,7 +92,8 @@ void Reporter::AddMembers(JobReport& report) const {
          .oldest_unflushed_seconds =
              holds_buckets ? placement_.servers().OldestUnflushed(slot.id.slot) : 0,
          .address = slot.address,
-         .alarm = alarms_.AlarmOf(slot.id)});
+         .alarm = alarms_.AlarmOf(slot.id),
+         .silent_seconds = SilentSeconds(slot, settings_.silence_timeout, now)});
     if (report.message.empty() && !slot.loading.empty()) {
       report.message = ToString(slot.id) + ": " + slot.loading;
     }

@@ -23,12 +23,13 @@ struct JobReport {
     SlotId id;
     Incarnation incarnation = 0;
     std::string state;  ///< Starting, Running, Leaving, Restarting, Left
-    std::string metrics_address;
+    std::string metrics_address{};
     std::uint32_t buckets = 0;  ///< that it is primary of
     std::uint32_t copies = 0;   ///< that it is a member of
     double oldest_unflushed_seconds = 0;
-    std::string address{};  ///< where it serves
-    std::string alarm{};    ///< what it cannot do at the moment; empty: nothing
+    std::string address{};      ///< where it serves
+    std::string alarm{};        ///< what it cannot do at the moment; empty: nothing
+    double silent_seconds = 0;  ///< of one that runs: since it was heard; 0: not known
   };
 
   std::string name;
@@ -96,7 +97,7 @@ class Reporter {
   [[nodiscard]] JobReport Report(const Moment& moment) const;
 
  private:
-  void AddMembers(JobReport& report) const;
+  void AddMembers(JobReport& report, Clock::TimePoint now) const;
   void AddBuckets(JobReport& report, bool live) const;
   void AddRecovery(JobReport& report) const;
   [[nodiscard]] double LastLoss() const;

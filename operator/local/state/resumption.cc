@@ -16,6 +16,7 @@
 #include "operator/core/state/state.h"
 #include "operator/local/state/job_data.h"
 #include "operator/local/state/kv_state_store.h"
+#include "operator/local/state/mode_change.h"
 #include "operator/local/state/old_state.h"
 #include "operator/local/state/state_copies.h"
 #include "proto/adamant/v1/job.pb.h"
@@ -100,9 +101,8 @@ Rule RuleOf(const job::FieldChange& change) {
       found = rule;
     }
   }
-  if (change.path.ends_with(".persistence.mode") &&
-      (change.before == "None" || change.after == "None")) {
-    found = {found.path, Answer::kRefused, "with None, checkpoints alone are stored"};
+  if (IsFromOrToNone(change)) {
+    found = {found.path, Answer::kRefused, kNoneStores};
   }
   return found;
 }

@@ -301,6 +301,7 @@ std::optional<YamlNode> ReadYaml(std::string_view text, Problems& problems) {
     if (probe.started) {
       problems.Add(
           *probe.started, "", "a second document starts here; one file holds one TrainingJob");
+      return std::nullopt;  // whichever is meant, what else is wrong with this one is no help
     }
     return builder.TakeRoot();
   } catch (const YAML::DeepRecursion& error) {

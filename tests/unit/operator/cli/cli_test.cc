@@ -10,6 +10,7 @@
 #include "operator/cli/commands/commands.h"
 #include "operator/cli/commands/completion.h"
 #include "operator/cli/commands/display.h"
+#include "operator/cli/console/arguments.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/console/text.h"
 #include "operator/cli/warnings/expectation.h"
@@ -107,6 +108,14 @@ TEST(LineTest, AJobThatStartsTellsHowManyBucketsAreReady) {
   report.bucket_summary.states = {
       {"Creating", 3000}, {"FailingOver", 2000}, {"Degraded", 92}, {"Ready", 3100}};
   EXPECT_EQ(StartingText(report), "3192 of 8192 buckets ready");
+  report.bucket_summary.states = {{"Ready", 64}};
+  EXPECT_EQ(StartingText(report), "all buckets are ready, waiting for the data");
+  report.members = {
+      {.id = {controller::Role::kDataServer, 0}, .state = "Running"},
+      {.id = {controller::Role::kWorker, 0}, .state = "Starting"},
+      {.id = {controller::Role::kWorker, 1}, .state = "Restarting"},
+  };
+  EXPECT_EQ(StartingText(report), "all buckets are ready, waiting for worker-0 and 1 other");
   report.phase = controller::Phase::kRunning;
   EXPECT_EQ(StartingText(report), "");
 }
@@ -223,6 +232,20 @@ TEST(HowToGoOnTest, ADeadlineThatIsOverIsToBeRaisedFirst) {
   EXPECT_EQ(HowToGoOn(report, run.string()),
             "raise the limit of file sizes (ulimit -f), then " + resume);
   std::filesystem::remove_all(run);
+}
+
+TEST(AddFolderTest, AnOptionIsNoFolder) {
+  CLI::App app;
+  std::string folder;
+  std::string output;
+  AddFolder(app, "--resume", folder, "");
+  app.add_option("--output", output);
+  try {
+    app.parse("--resume --output json runs/a");
+    FAIL() << folder;
+  } catch (const CLI::ParseError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("--resume: its folder is missing before --output"));
+  }
 }
 
 class CompletionTest : public testing::Test {

@@ -23,7 +23,8 @@ TEST(StatusCodecTest, AReportComesBackAsItWas) {
                             .metrics_address = "m",
                             .buckets = 0,
                             .address = "a:1",
-                            .alarm = "disk full"});
+                            .alarm = "disk full",
+                            .silent_seconds = 7.5});
   const controller::JobReport back = Decode(Encode(report));
   EXPECT_EQ(back.name, "n");
   EXPECT_EQ(back.phase, controller::Phase::kEvaluating);
@@ -33,6 +34,7 @@ TEST(StatusCodecTest, AReportComesBackAsItWas) {
   EXPECT_EQ(back.members[0].incarnation, 4u);
   EXPECT_EQ(back.members[0].address, "a:1");
   EXPECT_EQ(back.members[0].alarm, "disk full");
+  EXPECT_EQ(back.members[0].silent_seconds, 7.5);
 }
 
 TEST(StatusCodecTest, AReportKeepsWhatItSaysOfAttempts) {

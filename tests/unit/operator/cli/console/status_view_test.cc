@@ -236,6 +236,15 @@ TEST(StatusTextTest, WhatAProcessCannotDoIsSaid) {
               HasSubstr("alarm        parameter-server-1: disk full: no room in data/\n"));
 }
 
+TEST(StatusTextTest, WhoIsSilentForLongerThanTheGraceIsSaid) {
+  v1::JobStatus status = RunningJob();
+  status.mutable_members(0)->set_silent_seconds(3.9);
+  EXPECT_THAT(StatusText(status, /*live=*/true), Not(HasSubstr("silent")));
+  status.mutable_members(0)->set_silent_seconds(7.25);
+  EXPECT_THAT(StatusText(status, /*live=*/true),
+              HasSubstr("incarnation 2  silent for 7.2s  http://127.0.0.1:4242/metrics"));
+}
+
 TEST(StatusTextTest, AnEndedJobShowsNeitherProgressNorMembers) {
   v1::JobStatus status = RunningJob();
   status.set_phase("Failed");
@@ -311,10 +320,11 @@ TEST(StatusJsonTest, HoldsEverything) {
                 "seconds_ago": 72.0, "failovers": 4, "restores": 1})"));
   EXPECT_EQ(json["members"],
             nlohmann::json::parse(R"([{"name": "parameter-server-1", "state": "Running",
-                "start": 2, "metrics_address": "127.0.0.1:4242", "alarm": "", "primaries": 22, "copies": 64,
+                "start": 2, "metrics_address": "127.0.0.1:4242", "alarm": "", "silent_seconds": 0.0,
+                "primaries": 22, "copies": 64,
                 "oldest_unflushed_seconds": 0.42},
                 {"name": "worker-0", "state": "Starting", "start": 1, "metrics_address": "",
-                "alarm": ""}])"));
+                "alarm": "", "silent_seconds": 0.0}])"));
   EXPECT_EQ(json["bucket_summary"],
             nlohmann::json::parse(R"({"states": {"Ready": 1}, "largest_epoch": 1,
                 "largest_lag": 0, "rolled_back": 0, "rolled_back_buckets": 0})"));

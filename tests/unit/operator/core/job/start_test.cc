@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "operator/core/job/job_controller.h"
 #include "tests/unit/operator/core/job/harness.h"
 
@@ -372,6 +374,26 @@ TEST(StartTest, AServerThatLoadsForLongIsNotLostWhileItSaysSo) {
   job.Tell(kData0, Counted(60000));
   EXPECT_EQ(job.controller().Report().message, "");
   EXPECT_THAT(Pick<KillProcess>(job.Pass(std::chrono::minutes(1), {kData0})), SizeIs(5));
+}
+
+TEST(StartTest, HowLongAProcessIsSilentIsReported) {
+  JobSettings settings = UncountedJob();
+  settings.data_servers = 1;
+  Harness job(settings);
+  job.Begin();
+  job.Join(kData0, "a");
+  const auto silent = [&job] {
+    const JobReport report = job.controller().Report();
+    const auto found = std::ranges::find(report.members, kData0, &JobReport::MemberReport::id);
+    return found == report.members.end() ? -1 : found->silent_seconds;
+  };
+  job.Pass(std::chrono::seconds(6), {kData0});
+  EXPECT_EQ(silent(), 0) << "it may load for long";
+  job.Tell(kData0, Counted(60000));
+  job.Pass(std::chrono::seconds(6), {kData0});
+  EXPECT_NEAR(silent(), 6, 0.01);
+  job.Tell(kData0, Heartbeat{});
+  EXPECT_NEAR(silent(), 0, 0.01);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ class JobReconcilerTest : public testing::Test {
   /// The leader dies, and the first request of the next one whose target has this in it fails.
   void ChangeLeaderWithout(const std::string& target) {
     cluster_.ChangeLeader();
-    std::swap(cluster_.replicas.front(), cluster_.replicas.back());
+    std::swap(cluster_.operators.front(), cluster_.operators.back());
     bool failed = false;
     cluster_.world.api.SetFaults([&](const HttpRequest& request) {
       const bool hit =
@@ -197,12 +197,12 @@ TEST_F(JobReconcilerTest, AJobDeletedAndMadeAgainUnderItsNameIsAnotherOne) {
 TEST_F(JobReconcilerTest, ADeletedJobDoesNotBeginAnewWhereTheCacheStillShowsIt) {
   cluster_.user.Apply();
   Await("Running");
-  cluster_.replicas.front()->Crash();
+  cluster_.operators.front()->Crash();
   cluster_.world.api.HoldWatches(cluster_.world.api.version());
   cluster_.user.Delete();
   cluster_.RunFor(seconds(20));
   ASSERT_THAT(Names(kConfigMaps), IsEmpty());
-  cluster_.replicas.back()->Lead();
+  cluster_.operators.back()->Lead();
   cluster_.RunFor(seconds(5));
   EXPECT_THAT(Names(kConfigMaps), IsEmpty());
 }
@@ -270,9 +270,9 @@ TEST_F(JobReconcilerTest, ALeaderTakesATermOfItsOwnWhicheverOfItsFirstRequestsFa
 TEST_F(JobReconcilerTest, AJobWhoseStateWasDeletedFailsWhenAnotherOperatorLeads) {
   cluster_.user.Apply();
   Await("Running");
-  cluster_.replicas.front()->Crash();
+  cluster_.operators.front()->Crash();
   Delete(kConfigMaps, "mnist-state");
-  cluster_.replicas.back()->Lead();
+  cluster_.operators.back()->Lead();
   Await("Failed");
   EXPECT_THAT(Condition("Failed"), HasSubstr("True: ConfigMap team/mnist-state is missing"));
   cluster_.RunFor(seconds(20));
@@ -283,9 +283,9 @@ TEST_F(JobReconcilerTest, AJobWhoseStateWasDeletedFailsWhenAnotherOperatorLeads)
 TEST_F(JobReconcilerTest, AJobWhoseShardMapWasDeletedFailsWhenAnotherOperatorLeads) {
   cluster_.user.Apply();
   Await("Running");
-  cluster_.replicas.front()->Crash();
+  cluster_.operators.front()->Crash();
   Delete(kShardMaps, "mnist-0");
-  cluster_.replicas.back()->Lead();
+  cluster_.operators.back()->Lead();
   Await("Failed");
   EXPECT_THAT(Condition("Failed"), HasSubstr("ShardMaps of team/mnist are missing"));
   cluster_.RunFor(seconds(20));
@@ -296,12 +296,12 @@ TEST_F(JobReconcilerTest, AJobWhoseShardMapWasDeletedFailsWhenAnotherOperatorLea
 TEST_F(JobReconcilerTest, AnApiThatIsAwayIsNotAskedAllTheTime) {
   cluster_.user.Apply();
   Await("Running");
-  cluster_.replicas.front()->transport().SetTroubles({.refused = 1});
-  const std::size_t before = cluster_.replicas.front()->transport().tries();
+  cluster_.operators.front()->transport().SetTroubles({.refused = 1});
+  const std::size_t before = cluster_.operators.front()->transport().tries();
   cluster_.RunFor(std::chrono::minutes(1));
-  EXPECT_LE(cluster_.replicas.front()->transport().tries() - before, 400U);
+  EXPECT_LE(cluster_.operators.front()->transport().tries() - before, 400U);
   EXPECT_FALSE(cluster_.nodes.idle());
-  cluster_.replicas.front()->transport().SetTroubles({});
+  cluster_.operators.front()->transport().SetTroubles({});
   Await("Succeeded");
 }
 
