@@ -5,6 +5,7 @@
 
 #include "operator/core/buckets/remains.h"
 #include "operator/core/diagnosis/recovery.h"
+#include "operator/core/state/sent_again.h"
 
 namespace adamant::controller {
 
@@ -31,6 +32,7 @@ void BucketRecovery::Begin(bool in_order) {
 }
 
 void BucketRecovery::ForgetRetained() {
+  CountWorkerGone(state_);
   not_retained_.resize(state_.buckets.size());
   for (BucketId bucket = 0; bucket < not_retained_.size(); ++bucket) {
     not_retained_[bucket] = KnownUpdates(bucket);
@@ -65,10 +67,16 @@ bool BucketRecovery::OnRejected(ServerId server, const BucketState& state) {
 }
 
 void BucketRecovery::OnRestored(BucketId bucket, std::uint64_t updates, std::uint64_t lost) {
+  const bool worker_ended = not_retained_[bucket] > updates;
   not_retained_[bucket] = std::min(not_retained_[bucket], updates);
   const SlotId from{Role::kParameterServer, configurations_.At(bucket).primary.slot};
   restored_.Add(bucket, from, lost);
-  state_.lost_with_all += rollback_.may_roll_back() ? lost : 0;
+  if (rollback_.may_roll_back()) {
+    CountLost(state_, lost);  // no worker lives that could send them again
+  } else if (!rollback_.at_checkpoint() && (lost > 0 || !settings_.logged)) {
+    CountRolledBack(state_, lost);
+    state_.rolled_back.worker_ended |= worker_ended;
+  }
   outbox_.StateChanged();
 }
 

@@ -53,6 +53,8 @@ void Become(JobState& state, const KeptModel& model) {
   state.step = made_anew ? Step::kFirstWeights : Step::kTraining;
   state.epoch = model.epoch;
   state.row = {};
+  state.totals = {};
+  state.rolled_back = {};
   state.earlier_loss = 0;
   state.epoch_active = std::chrono::milliseconds(0);
   state.checkpoint = model.checkpoint;
@@ -204,7 +206,10 @@ bool ReturnToCheckpoint(JobState& state, std::uint64_t counted) {
   return true;
 }
 
-void UndoUpdates(JobState& state) { UndoUpdatesBehind(state.checkpoint.buckets, state); }
+void UndoUpdates(JobState& state) {
+  UndoUpdatesBehind(state.checkpoint.buckets, state);
+  state.rolled_back = {};
+}
 
 bool FallBack(JobState& state) {
   Recovery& recovery = state.recovery;

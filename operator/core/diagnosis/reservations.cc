@@ -86,7 +86,7 @@ bool HasWorkerEnded(const JobSettings& settings, const JobState& state) {
 // Workers count what they could not send again, all but what had died with one of them. The
 // controller knows what it had heard of, and of that not what was sent again.
 std::string LostWithCopies(const JobSettings& settings, const JobState& state) {
-  if (const std::uint64_t lost = state.updates_lost + state.lost_with_all; lost > 0) {
+  if (const std::uint64_t lost = state.updates_lost + state.unrecorded_losses; lost > 0) {
     return "at least " + std::to_string(lost) + (lost == 1 ? " update was" : " updates were") +
            " lost with all copies, and their examples count as trained";
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "operator/core/state/sent_again.h"
+
 namespace adamant::controller {
 namespace {
 
@@ -33,7 +35,9 @@ void TrainingMeter::StartEpoch(DataEpoch epoch) {
   counted_ = 0;
   counted_before_ = 0;
   parts_.clear();
-  sum_ = {};
+  if (state_->totals.epoch != epoch) {
+    state_->totals = {.epoch = epoch};
+  }
 }
 
 void TrainingMeter::OnRejoined(std::uint32_t slot, Incarnation incarnation) {
@@ -49,7 +53,7 @@ void TrainingMeter::OnUnattended() {
   }
 }
 
-void TrainingMeter::OnWorker(std::uint32_t slot,
+bool TrainingMeter::OnWorker(std::uint32_t slot,
                              Incarnation incarnation,
                              const WorkerProgress& progress,
                              TimePoint now) {
@@ -59,24 +63,49 @@ void TrainingMeter::OnWorker(std::uint32_t slot,
     totals = {.incarnation = incarnation, .last = {}};
   }
   if (std::exchange(totals.next_is_of_before, false)) {
-    const std::uint64_t updates_lost = totals.last.updates_lost;
     totals.last = progress;
-    totals.last.updates_lost = updates_lost;
   }
-  const WorkerProgress& last = totals.last;
   if (!is_new) {
-    watched_.trained += Growth(progress.trained_examples, last.trained_examples);
-    watched_.loss_sum += progress.loss_sum - last.loss_sum;
+    watched_.trained += Growth(progress.trained_examples, totals.last.trained_examples);
+    watched_.loss_sum += progress.loss_sum - totals.last.loss_sum;
   }
-  sum_.trained_examples += Growth(progress.trained_examples, last.trained_examples);
-  sum_.correct += Growth(progress.correct, last.correct);
-  sum_.pushes_refused += Growth(progress.pushes_refused, last.pushes_refused);
-  sum_.updates_lost += Growth(progress.updates_lost, last.updates_lost);
-  sum_.loss_sum += progress.loss_sum - last.loss_sum;
-  AddGrowth(progress.staleness_counts, last.staleness_counts, sum_.staleness_counts);
-  AddGrowth(progress.batches_of_others, last.batches_of_others, sum_.batches_of_others);
+  Add(progress, totals.last);
   totals.last = progress;
   Remember(now);
+  return CountLosses(slot, incarnation, progress.updates_lost);
+}
+
+void TrainingMeter::Add(const WorkerProgress& now, const WorkerProgress& before) {
+  const std::uint64_t trained = Growth(now.trained_examples, before.trained_examples);
+  const double loss = now.loss_sum - before.loss_sum;
+  metered_.trained += trained;
+  metered_.loss_sum += loss;
+  EpochTotals& sum = state_->totals;
+  sum.trained += trained;
+  sum.loss_sum += loss;
+  sum.correct += Growth(now.correct, before.correct);
+  sum.pushes_refused += Growth(now.pushes_refused, before.pushes_refused);
+  AddGrowth(now.staleness_counts, before.staleness_counts, sum.staleness_counts);
+  AddGrowth(now.batches_of_others, before.batches_of_others, sum.batches_of_others);
+}
+
+// Whoever led the job when they were told: each is counted once.
+bool TrainingMeter::CountLosses(std::uint32_t slot,
+                                Incarnation incarnation,
+                                std::uint64_t updates) {
+  if (updates == 0) {
+    return false;
+  }
+  std::vector<LossesTold>& all = state_->losses_told;
+  all.resize(std::max(all.size(), std::size_t{slot} + 1));
+  LossesTold& told = all[slot];
+  if (told.incarnation != incarnation) {
+    told = {.incarnation = incarnation};
+  }
+  const std::uint64_t found = Growth(updates, told.updates);
+  told.updates += found;
+  CountLost(*state_, found);
+  return found > 0;
 }
 
 void TrainingMeter::OnDataServer(std::uint32_t slot,
@@ -114,20 +143,21 @@ void TrainingMeter::Remember(TimePoint now) {
 
 TrainingMeter::Totals TrainingMeter::OverAllEpochs() const {
   return {.counted = before_.counted + counted_ - counted_before_,
-          .trained = before_.trained + sum_.trained_examples,
-          .loss_sum = before_.loss_sum + sum_.loss_sum};
+          .trained = metered_.trained,
+          .loss_sum = metered_.loss_sum};
 }
 
 void TrainingMeter::Fill(EpochResult& row) const {
-  row.trained = sum_.trained_examples;
-  if (sum_.trained_examples > 0) {
-    const auto trained = static_cast<double>(sum_.trained_examples);
-    row.training_loss = sum_.loss_sum / trained;
-    row.training_accuracy = static_cast<double>(sum_.correct) / trained;
+  const EpochTotals& sum = state_->totals;
+  row.trained = sum.trained;
+  if (sum.trained > 0) {
+    const auto trained = static_cast<double>(sum.trained);
+    row.training_loss = sum.loss_sum / trained;
+    row.training_accuracy = static_cast<double>(sum.correct) / trained;
   }
-  row.pushes_refused = sum_.pushes_refused;
-  row.staleness_counts = sum_.staleness_counts;
-  row.batches_of_others = sum_.batches_of_others;
+  row.pushes_refused = sum.pushes_refused;
+  row.staleness_counts = sum.staleness_counts;
+  row.batches_of_others = sum.batches_of_others;
 }
 
 bool TrainingMeter::Stands(TimePoint now) const {

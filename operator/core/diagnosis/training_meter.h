@@ -4,7 +4,6 @@
 #include <deque>
 #include <map>
 #include <set>
-#include <utility>
 #include <vector>
 
 #include "operator/core/state/messages.h"
@@ -14,8 +13,9 @@
 
 namespace adamant::controller {
 
-/// Turns the totals in heartbeats into what users watch: loss and accuracy of the open epoch, and
-/// speed. What is told before the first heartbeat of a process is counted from zero, its start.
+/// Turns the totals in heartbeats into what users watch: loss and accuracy of the open epoch, which
+/// the state keeps, and speed. What is told before the first heartbeat of a process is counted from
+/// zero, its start.
 /// Threads: one thread at a time.
 class TrainingMeter {
  public:
@@ -39,7 +39,11 @@ class TrainingMeter {
     }
   };
 
-  /// Forgets what was counted of the last epoch. The first one may have been begun before.
+  /// `state` must outlive this.
+  explicit TrainingMeter(JobState& state) : state_(&state) {}
+
+  /// Forgets what was counted of the last epoch. The first one may have been begun before: of that
+  /// one the state has what was counted.
   void StartEpoch(DataEpoch epoch);
 
   /// The worker was known to an earlier controller: what it says first it did before.
@@ -49,7 +53,8 @@ class TrainingMeter {
   /// only updates that were lost are counted.
   void OnUnattended();
 
-  void OnWorker(std::uint32_t slot,
+  /// Returns whether it tells of updates that are lost: that must not be forgotten.
+  bool OnWorker(std::uint32_t slot,
                 Incarnation incarnation,
                 const WorkerProgress& progress,
                 TimePoint now);
@@ -61,15 +66,9 @@ class TrainingMeter {
   /// Writes what workers did in this epoch into a row, but for the updates that were lost.
   void Fill(EpochResult& row) const;
 
-  /// Updates that were found to be lost since the epoch was opened or since this was called.
-  std::uint64_t TakeUpdatesLost() { return std::exchange(sum_.updates_lost, 0); }
-
   /// Acknowledged examples of the open epoch, and examples of an epoch (0: not known yet).
   [[nodiscard]] std::uint64_t counted() const { return counted_; }
   [[nodiscard]] std::uint64_t total() const { return total_; }
-
-  /// Returns how many lost updates are still to be taken.
-  [[nodiscard]] std::uint64_t updates_lost() const { return sum_.updates_lost; }
 
   /// Of all epochs that this has metered. What data servers say first in the first of them was
   /// counted before.
@@ -81,7 +80,7 @@ class TrainingMeter {
 
   /// Histogram of this epoch (WorkerProgress::batches_of_others).
   [[nodiscard]] const std::vector<std::uint64_t>& batches_of_others() const {
-    return sum_.batches_of_others;
+    return state_->totals.batches_of_others;
   }
 
   /// Acknowledged examples per second over the recent past; 0 while training stands: nothing has
@@ -102,9 +101,12 @@ class TrainingMeter {
     Totals totals;  // over all epochs
   };
 
+  void Add(const WorkerProgress& now, const WorkerProgress& before);
+  bool CountLosses(std::uint32_t slot, Incarnation incarnation, std::uint64_t updates);
   void Remember(TimePoint now);
   [[nodiscard]] bool Stands(TimePoint now) const;
 
+  JobState* state_;
   std::map<std::uint32_t, WorkerTotals> workers_;
   std::map<std::uint32_t, DataServerProgress> parts_;
   std::set<std::uint32_t> heard_;  // data servers
@@ -113,8 +115,8 @@ class TrainingMeter {
   std::uint64_t counted_ = 0;
   std::uint64_t counted_before_ = 0;  // of it: before this looked on
   std::uint64_t total_ = 0;
-  WorkerProgress sum_;  // over all workers, since the epoch started
-  Totals before_;       // over the epochs before
+  Totals before_;   // over the epochs before
+  Totals metered_;  // over all epochs, but for what was counted
   Totals watched_;
   std::deque<Sample> recent_;
 };

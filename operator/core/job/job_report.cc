@@ -10,10 +10,11 @@
 namespace adamant::controller {
 namespace {
 
-std::string StateName(const ProcessTable::Slot& slot) {
+// `awaits`: no process of the slot has been asked for, as others are waited for.
+std::string StateName(const ProcessTable::Slot& slot, bool awaits) {
   switch (slot.liveness) {
     case ProcessTable::Liveness::kAbsent:
-      return "Left";
+      return awaits ? "Waiting" : "Left";
     case ProcessTable::Liveness::kStarting:
       return "Starting";
     case ProcessTable::Liveness::kRunning:
@@ -81,11 +82,13 @@ void Reporter::AddMembers(JobReport& report, Clock::TimePoint now) const {
     if (processes_.IsSurplus(slot.id) && slot.liveness == ProcessTable::Liveness::kAbsent) {
       continue;
     }
+    const bool never_began = processes_.GenerationOf(slot.id) == 0;
+    const bool awaits = never_began || (!IsFinal(state_.phase) && !slot.has_run);
     const bool holds_buckets = slot.id.role == Role::kParameterServer;
     report.members.push_back(
         {.id = slot.id,
          .incarnation = processes_.IncarnationOf(slot.id),
-         .state = StateName(slot),
+         .state = StateName(slot, awaits),
          .metrics_address = slot.metrics_address,
          .buckets = holds_buckets ? load.primaries[slot.id.slot] : 0,
          .copies = holds_buckets ? load.copies[slot.id.slot] : 0,
@@ -115,16 +118,8 @@ void Reporter::AddRecovery(JobReport& report) const {
   report.divergence = state_.recovery.divergence;
   report.undone_updates = state_.recovery.undone_updates;
   report.undone_examples = state_.recovery.undone_examples;
-  report.updates_lost = UpdatesLost();
-}
-
-// Of the results, and of the epoch that has none yet.
-std::uint64_t Reporter::UpdatesLost() const {
-  const std::uint64_t now =
-      state_.step == Step::kExporting
-          ? 0
-          : state_.row.updates_lost + meter_.updates_lost() + state_.lost_with_all;
-  return state_.updates_lost + now;
+  report.updates_lost = state_.updates_lost + state_.unrecorded_losses;
+  report.updates_awaited = state_.rolled_back.lost == 0 ? state_.rolled_back.updates : 0;
 }
 
 // A controller that has just begun, or looks at a job that has ended, has metered nothing.

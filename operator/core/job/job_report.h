@@ -22,7 +22,7 @@ struct JobReport {
   struct MemberReport {
     SlotId id;
     Incarnation incarnation = 0;
-    std::string state;  ///< Starting, Running, Leaving, Restarting, Left
+    std::string state;  ///< Waiting, Starting, Running, Leaving, Restarting, Left
     std::string metrics_address{};
     std::uint32_t buckets = 0;  ///< that it is primary of
     std::uint32_t copies = 0;   ///< that it is a member of
@@ -66,7 +66,9 @@ struct JobReport {
   std::uint64_t undone_updates = 0;    ///< by going back, over the job
   std::uint64_t undone_examples = 0;
   std::uint64_t updates_lost = 0;  ///< that no worker could send again, over the job
-  double batches_of_others = 0;    ///< between a fetch and its push: mean of this epoch
+  /// Rolled back, and no worker has said yet whether they are sent again.
+  std::uint64_t updates_awaited = 0;
+  double batches_of_others = 0;  ///< between a fetch and its push: mean of this epoch
 };
 
 /// Sums up a job from what its controller's parts know.
@@ -101,7 +103,6 @@ class Reporter {
   void AddBuckets(JobReport& report, bool live) const;
   void AddRecovery(JobReport& report) const;
   [[nodiscard]] double LastLoss() const;
-  [[nodiscard]] std::uint64_t UpdatesLost() const;
 
   const JobSettings& settings_;
   const JobState& state_;

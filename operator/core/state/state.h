@@ -166,6 +166,38 @@ struct EpochResult {
   [[nodiscard]] bool is_validated() const { return validated > 0; }
 };
 
+/// Totals of what workers did in an epoch, as their heartbeats told: what EpochResult has of it.
+struct EpochTotals {
+  DataEpoch epoch = 0;  ///< 0: of none
+  std::uint64_t trained = 0;
+  double loss_sum = 0;  ///< over `trained`, as `correct`
+  std::uint64_t correct = 0;
+  std::uint64_t pushes_refused = 0;
+  std::vector<std::uint64_t> staleness_counts{};
+  std::vector<std::uint64_t> batches_of_others{};
+
+  bool operator==(const EpochTotals&) const = default;
+};
+
+/// Updates that a process of a worker's slot has told to be lost, all of which are counted.
+struct LossesTold {
+  Incarnation incarnation = 0;
+  std::uint64_t updates = 0;
+
+  bool operator==(const LossesTold&) const = default;
+};
+
+/// Updates that were rolled back while workers lived that may send them again
+/// (operator/core/state/sent_again.h).
+struct RolledBack {
+  bool open = false;          ///< buckets came back, and workers have yet to send all again
+  std::uint64_t updates = 0;  ///< as far as the controller had heard of them
+  std::uint64_t lost = 0;     ///< that workers have found to be lost since
+  bool worker_ended = false;  ///< what it had of them nobody counts
+
+  bool operator==(const RolledBack&) const = default;
+};
+
 /// Facts that the controller remembers of a slot.
 struct SlotRecord {
   Incarnation incarnation = 0;   ///< the last one given; 0: none
@@ -315,12 +347,14 @@ struct JobState {
   std::uint64_t starts = 1;           ///< one more for each time that it was resumed
   std::uint64_t schedule_epochs = 0;  ///< over which a schedule of the whole job goes, since it was
                                       ///< started or resumed; 0: not known
-  std::vector<DataFile> data_files{};  ///< as the first data server that read them told
-  /// Updates of the open epoch that were rolled back while no worker lived to send them again.
-  std::uint64_t lost_with_all = 0;
-  std::uint64_t updates_lost = 0;  ///< EpochResult's, over all results
-  double earlier_loss = 0;         ///< of training, in the epoch before that of `row`; 0: not known
-  EndKind end = EndKind::kOther;   ///< of states before version 16 it is not known
+  std::vector<DataFile> data_files{};   ///< as the first data server that read them told
+  std::uint64_t unrecorded_losses = 0;  ///< updates that are lost, of which no result tells yet
+  std::uint64_t updates_lost = 0;       ///< EpochResult's, over all results
+  double earlier_loss = 0;        ///< of training, in the epoch before that of `row`; 0: not known
+  EndKind end = EndKind::kOther;  ///< of states before version 16 it is not known
+  EpochTotals totals{};           ///< of the epoch that was opened last
+  std::vector<LossesTold> losses_told{};  ///< by worker slot, of those that have told any
+  RolledBack rolled_back{};
 
   bool operator==(const JobState&) const = default;
 };
@@ -337,7 +371,8 @@ inline constexpr std::size_t kLargestResult = 8 * (21 + 2 * kStalenessBins);
 /// released, 9, which did not know the rates that the factor is on, 10, which did not know the
 /// data's files, 11, which knew no sign of a rate that is too high, 12, which did not count what
 /// was lost with all processes, 13, which did not count what was lost over the job, 14, which knew
-/// no earlier loss, and 15, which knew no kind of end. Errors: DataLoss when the bytes are damaged;
+/// no earlier loss, 15, which knew no kind of end, and 16, which forgot what was counted of an open
+/// epoch. Errors: DataLoss when the bytes are damaged;
 /// FailedPrecondition for another format version, naming both.
 absl::StatusOr<JobState> DecodeState(std::string_view bytes);
 absl::StatusOr<EpochResult> DecodeResult(std::string_view bytes);

@@ -1,4 +1,3 @@
-#include <bit>
 #include <optional>
 #include <span>
 #include <string>
@@ -6,109 +5,30 @@
 
 #include "absl/status/status.h"
 #include "operator/core/state/state.h"
+#include "operator/core/state/state_reader.h"
+#include "operator/core/state/state_writer.h"
 #include "services/common/base/checksum.h"
 
 namespace adamant::controller {
 namespace {
 
-constexpr std::uint64_t kStateVersion = 16;
-constexpr std::uint64_t kOldestVersion = 3;  // that is still read
-
-// Both directions walk the same field lists below, so that they cannot disagree: a Writer or a
-// Reader is called with each field in turn. Integers are eight bytes, little-endian.
-class Writer {
- public:
-  void Field(std::uint64_t value) {
-    for (int shift = 0; shift < 64; shift += 8) {
-      bytes_.push_back(static_cast<char>(value >> shift));
-    }
-  }
-  void Field(double value) { Field(std::bit_cast<std::uint64_t>(value)); }
-  void Field(const std::string& value) {
-    Field(std::uint64_t{value.size()});
-    bytes_ += value;
-  }
-  template <class T>
-  void Field(const std::vector<T>& values);
-
-  [[nodiscard]] std::string& bytes() { return bytes_; }
-  [[nodiscard]] static std::uint64_t version() { return kStateVersion; }
-
- private:
-  std::string bytes_;
-};
-
-class Reader {
- public:
-  explicit Reader(std::string_view bytes, std::uint64_t version = kStateVersion)
-      : bytes_(bytes), version_(version) {}
-
-  void Field(std::uint64_t& value) {
-    value = 0;
-    if (bytes_.size() < 8) {
-      ok_ = false;
-      return;
-    }
-    for (int i = 0; i < 8; ++i) {
-      value |= std::uint64_t{static_cast<unsigned char>(bytes_[static_cast<std::size_t>(i)])}
-               << (8 * i);
-    }
-    bytes_.remove_prefix(8);
-  }
-  template <class Tag, class T>
-  void Field(Id<Tag, T>& id) {
-    std::uint64_t value = 0;
-    Field(value);
-    id = value;
-  }
-  void Field(double& value) {
-    std::uint64_t bits = 0;
-    Field(bits);
-    value = std::bit_cast<double>(bits);
-  }
-  void Field(std::string& value) {
-    const std::uint64_t size = Size();
-    value = std::string(bytes_.substr(0, size));
-    bytes_.remove_prefix(size);
-  }
-  template <class T>
-  void Field(std::vector<T>& values);
-
-  [[nodiscard]] bool Done() const { return ok_ && bytes_.empty(); }
-  [[nodiscard]] std::uint64_t version() const { return version_; }
-
- private:
-  // A count of things that take at least a byte each, hence at most what is left.
-  std::uint64_t Size() {
-    std::uint64_t size = 0;
-    Field(size);
-    if (size > bytes_.size()) {
-      ok_ = false;
-      return 0;
-    }
-    return size;
-  }
-
-  std::string_view bytes_;
-  std::uint64_t version_;
-  bool ok_ = true;
-};
+// Both directions walk the same field lists, so that they cannot disagree.
 
 // Fields that are narrower in memory than in the stored form.
 template <class T>
-void Narrow(Writer& codec, const T& value) {
+void Narrow(StateWriter& codec, const T& value) {
   codec.Field(static_cast<std::uint64_t>(value));
 }
 template <class T>
-void Narrow(Reader& codec, T& value) {
+void Narrow(StateReader& codec, T& value) {
   std::uint64_t wide = 0;
   codec.Field(wide);
   value = static_cast<T>(wide);
 }
-void Time(Writer& codec, const std::chrono::milliseconds& value) {
+void Time(StateWriter& codec, const std::chrono::milliseconds& value) {
   codec.Field(static_cast<std::uint64_t>(value.count()));
 }
-void Time(Reader& codec, std::chrono::milliseconds& value) {
+void Time(StateReader& codec, std::chrono::milliseconds& value) {
   std::uint64_t count = 0;
   codec.Field(count);
   value = std::chrono::milliseconds(static_cast<std::int64_t>(count));
@@ -116,18 +36,15 @@ void Time(Reader& codec, std::chrono::milliseconds& value) {
 
 // A value that may be missing is stored as a list of none or one.
 template <class T>
-void Optional(Writer& codec, const std::optional<T>& value) {
+void Optional(StateWriter& codec, const std::optional<T>& value) {
   codec.Field(value ? std::vector<T>{*value} : std::vector<T>{});
 }
 template <class T>
-void Optional(Reader& codec, std::optional<T>& value) {
+void Optional(StateReader& codec, std::optional<T>& value) {
   std::vector<T> values;
   codec.Field(values);
   value = values.empty() ? std::nullopt : std::optional<T>(values.front());
 }
-
-template <class Codec, class Value>
-void Walk(Codec& codec, Value& value);
 
 template <class Codec, class Value>
 void WalkRow(Codec& codec, Value& value) {
@@ -187,6 +104,17 @@ void WalkKeptModel(Codec& codec, Value& value) {
   codec.Field(value.examples);
   codec.Field(value.counted);
   codec.Field(value.best_loss);
+}
+
+template <class Codec, class Value>
+void WalkTotals(Codec& codec, Value& value) {
+  codec.Field(value.epoch);
+  codec.Field(value.trained);
+  codec.Field(value.loss_sum);
+  codec.Field(value.correct);
+  codec.Field(value.pushes_refused);
+  codec.Field(value.staleness_counts);
+  codec.Field(value.batches_of_others);
 }
 
 template <class Codec, class Value>
@@ -250,7 +178,7 @@ void WalkLaterFields(Codec& codec, Value& value) {
     codec.Field(value.recovery.sign);
   }
   if (codec.version() >= 13) {
-    codec.Field(value.lost_with_all);
+    codec.Field(value.unrecorded_losses);
   }
   if (codec.version() >= 14) {
     codec.Field(value.updates_lost);
@@ -260,6 +188,14 @@ void WalkLaterFields(Codec& codec, Value& value) {
   }
   if (codec.version() >= 16) {
     Narrow(codec, value.end);
+  }
+  if (codec.version() >= 17) {
+    WalkTotals(codec, value.totals);
+    codec.Field(value.losses_told);
+    Narrow(codec, value.rolled_back.open);
+    codec.Field(value.rolled_back.updates);
+    codec.Field(value.rolled_back.lost);
+    Narrow(codec, value.rolled_back.worker_ended);
   }
 }
 
@@ -290,6 +226,8 @@ void WalkState(Codec& codec, Value& value) {
   Narrow(codec, value.invalid);
   WalkLaterFields(codec, value);
 }
+
+}  // namespace
 
 template <class Codec, class Value>
 void Walk(Codec& codec, Value& value) {
@@ -329,6 +267,9 @@ void Walk(Codec& codec, Value& value) {
     codec.Field(value.layer);
     codec.Field(value.rate);
     codec.Field(value.factor);
+  } else if constexpr (std::is_same_v<T, LossesTold>) {
+    codec.Field(value.incarnation);
+    codec.Field(value.updates);
   } else if constexpr (std::is_same_v<T, DataFile>) {
     codec.Field(value.field);
     codec.Field(value.fingerprint);
@@ -342,21 +283,7 @@ void Walk(Codec& codec, Value& value) {
   }
 }
 
-template <class T>
-void Writer::Field(const std::vector<T>& values) {
-  Field(std::uint64_t{values.size()});
-  for (const T& value : values) {
-    Walk(*this, value);
-  }
-}
-
-template <class T>
-void Reader::Field(std::vector<T>& values) {
-  values.assign(static_cast<std::size_t>(Size()), T{});
-  for (T& value : values) {
-    Walk(*this, value);
-  }
-}
+namespace {
 
 std::uint64_t ChecksumOf(std::string_view bytes) {
   return Checksum(std::as_bytes(std::span<const char>(bytes.data(), bytes.size())));
@@ -364,7 +291,7 @@ std::uint64_t ChecksumOf(std::string_view bytes) {
 
 template <class Value>
 std::string EncodeValue(const Value& value) {
-  Writer writer;
+  StateWriter writer;
   writer.Field(kStateVersion);
   Walk(writer, value);
   writer.Field(ChecksumOf(writer.bytes()));
@@ -377,17 +304,17 @@ absl::StatusOr<Value> DecodeValue(std::string_view bytes, const std::string& wha
     return absl::DataLossError(what + " is cut short: " + std::to_string(bytes.size()) + " bytes");
   }
   std::uint64_t version = 0;
-  Reader(bytes.substr(0, 8)).Field(version);
+  StateReader(bytes.substr(0, 8), kStateVersion).Field(version);
   if (version < kOldestVersion || version > kStateVersion) {
     return absl::FailedPreconditionError(what + " has format version " + std::to_string(version) +
                                          ", this program reads " + std::to_string(kOldestVersion) +
                                          " to " + std::to_string(kStateVersion));
   }
   std::uint64_t checksum = 0;
-  Reader(bytes.substr(bytes.size() - 8)).Field(checksum);
+  StateReader(bytes.substr(bytes.size() - 8), kStateVersion).Field(checksum);
   const std::string_view guarded = bytes.substr(0, bytes.size() - 8);
   Value value;
-  Reader reader(guarded.substr(8), version);
+  StateReader reader(guarded.substr(8), version);
   if (checksum == ChecksumOf(guarded)) {
     Walk(reader, value);
   }

@@ -7,6 +7,7 @@
 #include "operator/core/diagnosis/best_epoch.h"
 #include "operator/core/diagnosis/recovery.h"
 #include "operator/core/diagnosis/reservations.h"
+#include "operator/core/state/sent_again.h"
 #include "operator/core/state/step.h"
 #include "services/common/base/failpoint.h"
 
@@ -208,6 +209,7 @@ absl::Status EpochSequence::OnSnapshotTaken(std::uint32_t server,
   } else if (state_.step == Step::kFirstWeights) {
     KeepFirst(state_);
     state_.epoch_active = std::chrono::milliseconds(0);
+    state_.totals = {};
     snapshots_.Drop();
     state_.step = Step::kTraining;
     Begin(now);
@@ -219,6 +221,7 @@ absl::Status EpochSequence::OnSnapshotTaken(std::uint32_t server,
 
 void EpochSequence::OnCheckpoint(TimePoint now) {
   checkpoints_.OnStored(now);
+  TellSentAgain(settings_, state_, outbox_);
   KeepNewest(state_, state_.epoch, meter_.counted());
   if (std::optional<KeptModel> healthy = watch_.OnCheckpoint()) {
     KeepHealthy(state_, *std::move(healthy));

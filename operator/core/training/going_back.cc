@@ -164,7 +164,7 @@ void GoingBack::EndAll(TimePoint now) {
   ending_ = true;
   told_epoch_ = 0;
   sequence_.Abandon();
-  meter_ = TrainingMeter();
+  meter_ = TrainingMeter(state_);
   watch_.Restart();
   restart_.EndAll(now);
   for (std::uint32_t server = 0; server < settings_.parameter_servers; ++server) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "operator/core/diagnosis/chance.h"
+#include "operator/core/state/sent_again.h"
 #include "services/common/base/failpoint.h"
 
 namespace adamant::controller {
@@ -32,19 +33,8 @@ void ResultRecorder::OnPartsClosed() {
 void ResultRecorder::OnWorkersFlushed() {
   if (!state_.row.is_measured()) {
     meter_.Fill(state_.row);
-    measured_epoch_ = state_.epoch;
   }
-  CountLost();
-}
-
-// Workers find out what is lost when they send it again, perhaps after the row was measured. What
-// they say to a new controller is of all their time: a row that another has measured has it.
-void ResultRecorder::CountLost() {
-  state_.row.updates_lost += std::exchange(state_.lost_with_all, 0);
-  const std::uint64_t found = meter_.TakeUpdatesLost();
-  if (measured_epoch_ == state_.epoch) {
-    state_.row.updates_lost += found;
-  }
+  TellSentAgain(settings_, state_, outbox_);
 }
 
 bool ResultRecorder::OnEvaluated(const Evaluated& message) {
@@ -52,7 +42,6 @@ bool ResultRecorder::OnEvaluated(const Evaluated& message) {
       message.snapshot != state_.row.snapshot) {
     return false;
   }
-  CountLost();
   EpochResult& row = state_.row;
   row.validated = message.examples;
   if (message.examples > 0) {
@@ -63,7 +52,7 @@ bool ResultRecorder::OnEvaluated(const Evaluated& message) {
   row.evaluation_seconds = std::chrono::duration<double>(state_.epoch_active).count() - row.seconds;
   row.restarts = state_.restarts;
   row.attempt = state_.recovery.attempt;
-  state_.updates_lost += row.updates_lost;
+  TakeLosses(row);
   ADAMANT_FAILPOINT("epoch/store_row");
   Store(row);
   const std::uint64_t counted = state_.recovery.counted_examples + row.counted;
@@ -85,9 +74,15 @@ void ResultRecorder::StoreUnattended(const UnattendedEpoch& ended) {
   row.restarts = state_.restarts;
   row.attempt = state_.recovery.attempt;
   state_.recovery.counted_examples += row.counted;
-  state_.updates_lost += row.updates_lost;
+  TakeLosses(row);
   ADAMANT_FAILPOINT("epoch/store_unattended");
   Store(row);
+}
+
+// Workers find out what is lost when they send it again, perhaps after the row was measured.
+void ResultRecorder::TakeLosses(EpochResult& row) {
+  row.updates_lost += std::exchange(state_.unrecorded_losses, 0);
+  state_.updates_lost += row.updates_lost;
 }
 
 void ResultRecorder::Store(const EpochResult& row) {

@@ -16,7 +16,10 @@ namespace adamant::controller {
 class ResultRecorder {
  public:
   /// The arguments must outlive this.
-  ResultRecorder(const JobSettings& settings, JobState& state, Outbox& outbox, TrainingMeter& meter)
+  ResultRecorder(const JobSettings& settings,
+                 JobState& state,
+                 Outbox& outbox,
+                 const TrainingMeter& meter)
       : settings_(settings), state_(state), outbox_(outbox), meter_(meter) {}
 
   /// Begins another attempt, of which the user is told anew.
@@ -32,7 +35,8 @@ class ResultRecorder {
   /// Notes how long the epoch was trained, as all its parts are closed.
   void OnPartsClosed();
 
-  /// Takes in what workers did in this epoch, as all of them have flushed.
+  /// Takes in what workers did in this epoch, as all of them have flushed, and tells what has
+  /// become of updates that were rolled back in it.
   void OnWorkersFlushed();
 
   /// Completes the row with its evaluation, stores it, and judges whether the model is at chance
@@ -43,16 +47,15 @@ class ResultRecorder {
   void StoreUnattended(const UnattendedEpoch& ended);
 
  private:
-  void CountLost();
+  void TakeLosses(EpochResult& row);
   void Store(const EpochResult& row);
   void TellChance(std::uint64_t most_frequent);
 
   const JobSettings& settings_;
   JobState& state_;
   Outbox& outbox_;
-  TrainingMeter& meter_;
-  bool told_chance_ = false;      // the user knows; once is enough
-  DataEpoch measured_epoch_ = 0;  // of the last row that this controller has measured
+  const TrainingMeter& meter_;
+  bool told_chance_ = false;  // the user knows; once is enough
 };
 
 }  // namespace adamant::controller

@@ -39,8 +39,10 @@ TrainingRun::TrainingRun(const JobSettings& settings,
       starter_(starter),
       placement_(placement),
       outcome_(outcome),
+      outbox_(outbox),
       alarms_(outbox),
       parts_(settings, state, outbox, processes),
+      meter_(state),
       watch_(settings, state, outbox, meter_),
       sequence_(settings, state, outbox, processes, parts_, placement, meter_, watch_),
       going_back_(settings, state, outbox, processes, placement, sequence_, meter_, watch_) {}
@@ -105,7 +107,9 @@ void TrainingRun::OnDataMessage(const MemberMessage& message, TimePoint now) {
 }
 
 bool TrainingRun::OnWorker(SlotId from, const WorkerProgress& progress, TimePoint now) {
-  meter_.OnWorker(from.slot, processes_.IncarnationOf(from), progress, now);
+  if (meter_.OnWorker(from.slot, processes_.IncarnationOf(from), progress, now)) {
+    outbox_.StateChanged();
+  }
   const std::optional<std::string> found = watch_.OnWorker(progress, now);
   if (!found || !begun_) {
     return false;

@@ -119,6 +119,7 @@ class TrainingRun {
   ProcessStarter& starter_;
   Placement& placement_;
   Outcome& outcome_;
+  Outbox& outbox_;
   DiskAlarms alarms_;
   Parts parts_;
   TrainingMeter meter_;

@@ -37,8 +37,8 @@ std::string Dump(const Json& json) {
 
 }  // namespace
 
-// A controller that has come back knows only what was trained since, and of the time before no more
-// than was stored.
+// A controller that was killed has lost what was trained, and the time, since its state was stored;
+// what the ledger has counted is of all the time.
 double ExamplesPerSecond(const EpochResult& result) {
   const std::uint64_t examples = std::min(result.counted, result.trained);
   return result.seconds > 0 ? static_cast<double>(examples) / result.seconds : 0;

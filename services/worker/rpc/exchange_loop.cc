@@ -131,21 +131,25 @@ absl::Status ExchangeLoop::Turn() {
 
 void ExchangeLoop::AnswerController() {
   if (const auto epoch = worker_.synchroniser().TakeFlushed(); epoch.has_value()) {
-    // The controller closes the epoch's row with what it knows by then.
-    Publish();
-    v1::MemberMessage progress;
-    report_.Fill(*progress.mutable_heartbeat());
-    controller_.Send(progress);
+    SendProgress();  // the controller closes the epoch's row with what it knows by then
     v1::MemberMessage message;
     message.mutable_worker_flushed()->set_epoch(*epoch);
     controller_.Send(message);
   }
   if (const auto paused = worker_.synchroniser().TakePaused(); paused.has_value()) {
+    SendProgress();
     v1::MemberMessage message;
     message.mutable_pushes_paused()->set_checkpoint(paused->checkpoint);
     message.mutable_pushes_paused()->set_sequence(paused->sequence);
     controller_.Send(message);
   }
+}
+
+void ExchangeLoop::SendProgress() {
+  Publish();
+  v1::MemberMessage progress;
+  report_.Fill(*progress.mutable_heartbeat());
+  controller_.Send(progress);
 }
 
 void ExchangeLoop::Publish() {

@@ -70,6 +70,7 @@ class ExchangeLoop {
   void Run();
   absl::Status Turn();
   void AnswerController();
+  void SendProgress();
   void Publish();
   void SendMessages();
   void OnReply(rpc::IncomingFrame frame);

@@ -27,7 +27,7 @@ class LossTrendTest : public testing::Test {
 
   const JobSettings settings_{.training_examples = 60'000};
   JobState state_;
-  TrainingMeter meter_;
+  TrainingMeter meter_{state_};
   WorkerProgress progress_;
   LossTrend trend_{settings_, state_, meter_};
 };

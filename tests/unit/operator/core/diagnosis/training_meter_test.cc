@@ -13,7 +13,8 @@ class TrainingMeterTest : public testing::Test {
   TrainingMeter::TimePoint At(int second) { return start_ + std::chrono::seconds(second); }
 
   const TrainingMeter::TimePoint start_{std::chrono::hours(1)};
-  TrainingMeter meter_;
+  JobState state_;
+  TrainingMeter meter_{state_};
 };
 
 TEST_F(TrainingMeterTest, AnEpochCountsOnlyWhatItsHeartbeatsAdd) {
@@ -203,12 +204,12 @@ TEST_F(UnattendedMeterTest, WhatAWorkerOfAnEarlierControllerSaysFirstIsOfBefore)
   Hear(0, 100'000, 2);
   EXPECT_FALSE(Row().is_measured());
   EXPECT_EQ(meter_.watched().trained, 0U);
-  EXPECT_EQ(meter_.updates_lost(), 2U) << "never too few";
+  EXPECT_EQ(state_.unrecorded_losses, 2U) << "never too few";
   Hear(0, 100'300, 2);
   EXPECT_EQ(Row().trained, 300U);
   EXPECT_DOUBLE_EQ(Row().training_loss, 0.5);
   EXPECT_EQ(Row().staleness_counts.front(), 300U);
-  EXPECT_EQ(meter_.updates_lost(), 2U);
+  EXPECT_EQ(state_.unrecorded_losses, 2U);
 }
 
 TEST_F(UnattendedMeterTest, AConnectionThatWasMadeAnewChangesNothing) {
@@ -224,9 +225,42 @@ TEST_F(UnattendedMeterTest, AfterEpochsThatNobodyAttendedWhatIsToldNextIsOfThese
   meter_.StartEpoch(4);
   Hear(0, 90'000, 3);
   EXPECT_FALSE(Row().is_measured());
-  EXPECT_EQ(meter_.updates_lost(), 2U);
+  EXPECT_EQ(state_.unrecorded_losses, 3U);
   Hear(0, 90'200, 3);
   EXPECT_EQ(Row().trained, 200U);
+}
+
+// As after a signal: processes begin anew, the state has what was counted of the epoch.
+TEST_F(UnattendedMeterTest, AnEpochThatIsResumedKeepsWhatWasCountedOfIt) {
+  Hear(0, 100, 230);
+  meter_ = TrainingMeter(state_);
+  meter_.StartEpoch(1);
+  meter_.OnWorker(0, 2, {.trained_examples = 300, .loss_sum = 50, .updates_lost = 1}, At(0));
+  EXPECT_EQ(Row().trained, 400U);
+  EXPECT_DOUBLE_EQ(Row().training_loss, 0.25);
+  EXPECT_EQ(state_.unrecorded_losses, 231U);
+  EXPECT_EQ(meter_.OverAllEpochs().trained, 300U) << "what this one has metered";
+  meter_.StartEpoch(2);
+  EXPECT_FALSE(Row().is_measured());
+  EXPECT_EQ(state_.unrecorded_losses, 231U) << "no result tells of them yet";
+}
+
+TEST_F(UnattendedMeterTest, ANewControllerCountsNoLossTwiceAndNoneTooFew) {
+  Hear(0, 100, 230);
+  meter_ = TrainingMeter(state_);
+  meter_.OnRejoined(0, 1);
+  Hear(0, 200, 230);
+  EXPECT_EQ(state_.unrecorded_losses, 230U);
+  EXPECT_EQ(Row().trained, 100U) << "the time of the rest is not counted either";
+  Hear(0, 250, 233);
+  EXPECT_EQ(state_.unrecorded_losses, 233U);
+  EXPECT_EQ(Row().trained, 150U);
+}
+
+TEST_F(UnattendedMeterTest, SaysWhetherALossIsNews) {
+  EXPECT_FALSE(meter_.OnWorker(0, 1, {.trained_examples = 1}, At(0)));
+  EXPECT_TRUE(meter_.OnWorker(0, 1, {.trained_examples = 1, .updates_lost = 2}, At(1)));
+  EXPECT_FALSE(meter_.OnWorker(0, 1, {.trained_examples = 1, .updates_lost = 2}, At(2)));
 }
 
 }  // namespace

@@ -70,11 +70,11 @@ TEST(StateCodecTest, EveryChangedOrMissingByteIsNoticed) {
 
 TEST(StateCodecTest, AnUnknownFormatVersionIsRefusedNamingBoth) {
   std::string bytes = Encode(Example());
-  bytes[0] = 17;
+  bytes[0] = 18;
   const absl::Status status = DecodeState(bytes).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 17"));
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 16"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 18"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 17"));
 }
 
 /// What a program of this format version would have stored, from what has more fields at its end
@@ -96,7 +96,10 @@ std::string AsVersion(char version, const JobState& state, std::size_t newer) {
   return bytes;
 }
 
-constexpr std::size_t kNoEnd = sizeof(std::uint64_t);  // what version 15 had not
+// What version 16 had not: seven fields of the epoch, a list, four of what was rolled back.
+constexpr std::size_t kNoTotals = 12 * sizeof(std::uint64_t);
+
+constexpr std::size_t kNoEnd = sizeof(std::uint64_t) + kNoTotals;  // what version 15 had not
 
 constexpr std::size_t kNoEarlier = sizeof(std::uint64_t) + kNoEnd;  // what version 14 had not
 
@@ -122,6 +125,27 @@ constexpr std::size_t kNoRecovery =
 constexpr std::size_t kNoLoss =
     15 * sizeof(std::uint64_t) + kNoBest;  // of that what version 5 had not
 
+TEST(StateCodecTest, AStateOfVersion16IsReadAsOneThatHasCountedNothingOfTheOpenEpoch) {
+  JobState state = Example();
+  state.end = EndKind::kOutOfRestarts;
+  state.unrecorded_losses = 3;
+  EXPECT_EQ(DecodeState(AsVersion(16, state, kNoTotals)).value(), state);
+}
+
+TEST(StateCodecTest, WhatTheOpenEpochHasCountedComesBack) {
+  JobState state = Example();
+  state.totals = {.epoch = 7,
+                  .trained = 100,
+                  .loss_sum = 25.5,
+                  .correct = 80,
+                  .pushes_refused = 2,
+                  .staleness_counts = {1, 2},
+                  .batches_of_others = {3}};
+  state.losses_told = {{}, {.incarnation = 4, .updates = 230}};
+  state.rolled_back = {.open = true, .updates = 240, .lost = 230, .worker_ended = true};
+  EXPECT_EQ(DecodeState(Encode(state)).value(), state);
+}
+
 TEST(StateCodecTest, AStateOfVersion15IsReadAsOneWhoseEndIsNotKnown) {
   JobState state = Example();
   EXPECT_EQ(DecodeState(AsVersion(15, state, kNoEnd)).value(), state);
@@ -143,12 +167,12 @@ TEST(StateCodecTest, AStateOfVersion13IsReadAsOneThatHasLostNothingOverTheJob) {
 
 TEST(StateCodecTest, WhatWasLostComesBack) {
   JobState state = Example();
-  state.lost_with_all = 3;
+  state.unrecorded_losses = 3;
   state.updates_lost = 5;
   EXPECT_EQ(DecodeState(Encode(state)).value(), state);
 }
 
-TEST(StateCodecTest, AStateOfVersion12IsReadAsOneThatLostNothingWithAllProcesses) {
+TEST(StateCodecTest, AStateOfVersion12IsReadAsOneThatHasLostNothing) {
   const JobState state = Example();
   EXPECT_EQ(DecodeState(AsVersion(12, state, kNoLost)).value(), state);
 }

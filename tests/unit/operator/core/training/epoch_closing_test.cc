@@ -50,7 +50,7 @@ class EpochClosingTest : public JobParts {
     return !Sent<TakeSnapshot>(Take()).empty();
   }
 
-  TrainingMeter meter_;
+  TrainingMeter meter_{state_};
   SnapshotCoordinator snapshots_{
       settings_, state_, outbox_, processes_, placement_.configurations()};
   ResultRecorder results_{settings_, state_, outbox_, meter_};
@@ -71,12 +71,10 @@ TEST_F(EpochClosingTest, StepsFollowEachOtherAsTheirAnswersCome) {
   EXPECT_EQ(state_.row.seconds, 30);
   EXPECT_THAT(Flush(kWorker0), IsEmpty());
   EXPECT_THAT(Flush(kWorker1, 2), IsEmpty()) << "of another epoch";
-  state_.lost_with_all = 3;
   const auto asked = Sent<TakeSnapshot>(Flush(kWorker1));
   ASSERT_THAT(asked, SizeIs(2));
   EXPECT_EQ(asked[0].second.snapshot, state_.row.snapshot);
   EXPECT_EQ(state_.row.snapshot, state_.last_snapshot);
-  EXPECT_EQ(state_.row.updates_lost, 3u);
   EXPECT_EQ(state_.step, Step::kSnapshot);
   closing_.StartEvaluating();
   const auto evaluate = Sent<Evaluate>(Take());

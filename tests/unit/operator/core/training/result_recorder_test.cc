@@ -46,7 +46,7 @@ class ResultRecorderTest : public testing::Test {
   JobSettings settings_;
   JobState state_;
   Outbox outbox_;
-  TrainingMeter meter_;
+  TrainingMeter meter_{state_};
   ResultRecorder results_{settings_, state_, outbox_, meter_};
 };
 
@@ -59,9 +59,9 @@ TEST_F(ResultRecorderTest, ARowIsFilledStepByStepAndStored) {
   state_.updates_lost = 10;
   Close(seconds(30));
   Train(100, 3);
-  state_.lost_with_all = 2;
+  state_.unrecorded_losses += 2;  // while no worker lived
   results_.OnWorkersFlushed();
-  EXPECT_EQ(state_.lost_with_all, 0u);
+  EXPECT_EQ(state_.unrecorded_losses, 5u);
   state_.row.snapshot = 9;
   state_.epoch_active = seconds(40);
   Train(100, 4);  // which it has found since
@@ -94,6 +94,7 @@ TEST_F(ResultRecorderTest, ARowIsFilledStepByStepAndStored) {
   EXPECT_EQ(row.attempt, 2u);
   EXPECT_EQ(row, state_.row);
   EXPECT_EQ(state_.updates_lost, 16u);
+  EXPECT_EQ(state_.unrecorded_losses, 0u);
   ASSERT_THAT(Pick<Persist>(actions), SizeIs(1));
   EXPECT_THAT(Pick<Persist>(actions)[0].entries, SizeIs(2)) << "the row, and the state";
 }
@@ -108,18 +109,31 @@ TEST_F(ResultRecorderTest, AnEpochThatIsClosedAgainIsCountedAgainAndMeasuredOnce
   EXPECT_EQ(state_.row.counted, 90u);
   EXPECT_EQ(state_.row.seconds, 30);
   EXPECT_EQ(state_.row.trained, 100u);
-  EXPECT_EQ(state_.row.updates_lost, 5u);
-  // A controller that has not measured the row knows of losses from before, too.
-  ResultRecorder successor(settings_, state_, outbox_, meter_);
+  EXPECT_EQ(state_.unrecorded_losses, 5u);
+  // The worker tells a new controller of all its time.
+  meter_ = TrainingMeter(state_);
+  meter_.OnRejoined(0, 1);
   Train(120, 9);
-  successor.OnWorkersFlushed();
-  EXPECT_EQ(state_.row.updates_lost, 5u);
+  ResultRecorder(settings_, state_, outbox_, meter_).OnWorkersFlushed();
+  EXPECT_EQ(state_.row.trained, 100u);
+  EXPECT_EQ(state_.unrecorded_losses, 9u);
+}
+
+TEST_F(ResultRecorderTest, WhatHasBecomeOfUpdatesThatWereRolledBackIsToldWhenWorkersHaveFlushed) {
+  state_.rolled_back = {.open = true, .updates = 3};
+  Close(seconds(30));
+  Train(100, 3);
+  results_.OnWorkersFlushed();
+  const auto notes = Pick<Note>(outbox_.Take(state_));
+  ASSERT_THAT(notes, SizeIs(1));
+  EXPECT_THAT(notes[0].text, testing::StartsWith("at least 3 updates are lost"));
 }
 
 TEST_F(ResultRecorderTest, AnEpochThatEndedWithoutAControllerKeepsWhatWasSeenOfIt) {
   state_.row = {.epoch = 1, .snapshot = 9, .trained = 80, .updates_lost = 2};
   state_.restarts = 4;
   state_.recovery.attempt = 2;
+  state_.unrecorded_losses = 3;
   results_.StoreUnattended({.epoch = 1, .counted = 100, .left = 5, .retrained = 3});
   results_.StoreUnattended({.epoch = 2, .counted = 50});
   const auto done = Pick<EpochDone>(outbox_.Take(state_));
@@ -130,12 +144,12 @@ TEST_F(ResultRecorderTest, AnEpochThatEndedWithoutAControllerKeepsWhatWasSeenOfI
                          .left = 5,
                          .retrained = 3,
                          .trained = 80,
-                         .updates_lost = 2,
+                         .updates_lost = 5,
                          .restarts = 4,
                          .attempt = 2}));
   EXPECT_EQ(done[1].result, (EpochResult{.epoch = 2, .counted = 50, .restarts = 4, .attempt = 2}));
   EXPECT_EQ(state_.recovery.counted_examples, 150u);
-  EXPECT_EQ(state_.updates_lost, 2u);
+  EXPECT_EQ(state_.updates_lost, 5u);
 }
 
 TEST_F(ResultRecorderTest, AModelAtChanceIsToldOnceInEachAttempt) {
