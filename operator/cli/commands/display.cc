@@ -32,11 +32,13 @@ using controller::JobReport;
 using controller::Note;
 using controller::Phase;
 
-bool IsWorthSaying(Note::Kind kind) {
+// Of buckets that lost updates each has a note, and all together one that is no member's.
+bool IsWorthSaying(const Note& note) {
+  const Note::Kind kind = note.kind;
   return kind == Note::Kind::kLost || kind == Note::Kind::kRestarting ||
-         kind == Note::Kind::kRestored || kind == Note::Kind::kAlarm ||
-         kind == Note::Kind::kFailure || kind == Note::Kind::kDiverged ||
-         kind == Note::Kind::kWentBack;
+         (kind == Note::Kind::kRestored && !note.member.has_value()) ||
+         kind == Note::Kind::kAlarm || kind == Note::Kind::kFailure ||
+         kind == Note::Kind::kDiverged || kind == Note::Kind::kWentBack;
 }
 
 constexpr double kLeastShown = 0.05;  // seconds, with one digit
@@ -113,7 +115,7 @@ class PlainDisplay : public Display {
       std::fflush(stdout);
       PrintWarnings({note.text});
       warnings_.push_back(note.text);
-    } else if (IsWorthSaying(note.kind)) {
+    } else if (IsWorthSaying(note)) {
       Say(InLines(note.text));
       told_ = note.text;
     }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
+#include <string>
 
 #include "operator/core/state/actions.h"
 #include "operator/core/state/state.h"
@@ -10,8 +11,8 @@
 
 namespace adamant::controller {
 
-/// Tells people of buckets that came back from disk: at once of one that lost updates, together of
-/// the others.
+/// Tells people of buckets that came back from disk: at once of one that lost updates, and of all
+/// together.
 /// Threads: one thread at a time.
 class RestoredBuckets {
  public:
@@ -28,15 +29,16 @@ class RestoredBuckets {
   /// The bucket came back on this server. `lost`: updates that this rolls back, as far as is known.
   void Add(BucketId bucket, SlotId server, std::uint64_t lost);
 
-  /// All that were lost are back: tells of those that came back without a loss that is known (a
-  /// controller that died has forgotten the last counts), and forgets all. `at_checkpoint`: they
-  /// were rolled back to it.
+  /// All that were lost are back: tells of them, and of the losses that are known (a controller
+  /// that died has forgotten the last counts), and forgets all. `at_checkpoint`: they were rolled
+  /// back to it.
   void TellTogether(bool at_checkpoint);
 
   void Forget();
 
  private:
   [[nodiscard]] bool HoldsParameters(std::size_t bucket) const;
+  [[nodiscard]] std::string WhatIsMissing(std::size_t less, std::uint64_t updates) const;
 
   const JobSettings& settings_;
   const JobState& state_;

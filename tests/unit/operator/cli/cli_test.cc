@@ -175,6 +175,17 @@ TEST(ProgressTest, OnlyALongStartIsTold) {
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
 }
 
+TEST(NotesTest, OfBucketsThatCameBackOneLineTells) {
+  testing::internal::CaptureStdout();
+  const std::unique_ptr<Display> display = NewDisplay(Output::kText);
+  display->OnNote({.kind = controller::Note::Kind::kRestored,
+                   .member = controller::SlotId{controller::Role::kParameterServer, 1},
+                   .text = "bucket 0 restored"});
+  display->OnNote(
+      {.kind = controller::Note::Kind::kRestored, .epoch = 2, .text = "all buckets restored"});
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "all buckets restored\n");
+}
+
 TEST_F(EndingTest, WhatWasWarnedOfIsToldAgainWhereTheModelIsPoor) {
   const std::vector<std::string> warnings = {"spec.optimiser.rate: 9 is high; as a rule"};
   const auto told =

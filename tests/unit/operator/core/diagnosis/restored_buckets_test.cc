@@ -56,9 +56,36 @@ TEST_F(RestoredBucketsTest, TellsAtOnceOfOneThatLostUpdates) {
               ElementsAre("bucket 2 restored from parameter-server-1: 1 update rolled back"));
   restored_.Add(0, kServer, 0);
   restored_.TellTogether(false);
-  EXPECT_THAT(Told(),
-              ElementsAre("parameters were read back from disk (1 of the 3 buckets), and no update "
-                          "of these is known to be lost; of 1 more 1 update was rolled back"));
+  EXPECT_THAT(
+      Told(),
+      ElementsAre("parameters were read back from disk (2 of the 3 buckets), and 1 update of "
+                  "1 bucket was rolled back"));
+}
+
+TEST_F(RestoredBucketsTest, TellsTogetherAlsoWhereAllLostUpdates) {
+  settings_.logged = false;
+  for (const BucketId bucket : {0U, 1U, 2U}) {
+    restored_.Add(bucket, kServer, 10);
+  }
+  EXPECT_THAT(Told(), testing::SizeIs(3));
+  restored_.TellTogether(false);
+  EXPECT_THAT(
+      Told(),
+      ElementsAre("parameters were read back from disk (all 3 buckets) as they were flushed "
+                  "last: 30 updates of 3 buckets were rolled back, as was heard; what was "
+                  "applied after that, if anything, is missing and not all counted, unless a "
+                  "worker that lives sends it again"));
+}
+
+TEST_F(RestoredBucketsTest, DoesNotDenyWhatWasLostBefore) {
+  state_.updates_lost = 200;
+  state_.unrecorded_losses = 30;
+  restored_.Add(0, kServer, 0);
+  restored_.TellTogether(false);
+  EXPECT_THAT(
+      Told(),
+      ElementsAre("parameters were read back from disk (1 of the 3 buckets), and no more is "
+                  "known to be lost than the 230 updates that had been counted"));
 }
 
 TEST_F(RestoredBucketsTest, CountsOnlyBucketsThatHoldParameters) {
