@@ -111,8 +111,8 @@ bool TrainingMeter::CountLosses(std::uint32_t slot,
 void TrainingMeter::OnDataServer(std::uint32_t slot,
                                  const DataServerProgress& progress,
                                  TimePoint now) {
-  if (progress.epoch != epoch_) {
-    return;
+  if (epoch_ == 0 || progress.epoch != epoch_) {
+    return;  // no epoch is open, or none is known to be
   }
   const bool is_new = heard_.insert(slot).second;
   const std::uint64_t known = counted_;

@@ -232,13 +232,17 @@ std::vector<BatchId> BatchScheduler::Upcoming(std::size_t count) const {
 }
 
 protocol::DataServerProgress BatchScheduler::progress() const {
-  protocol::DataServerProgress progress{.epoch = parts_.epoch(),
+  const auto& owned = parts_.owned();
+  const bool known = !owned.empty() && std::ranges::all_of(owned, [](const auto& each) {
+    return each.second.ready();
+  });
+  protocol::DataServerProgress progress{.epoch = known ? parts_.epoch() : DataEpoch(0),
                                         .job_examples = parts_.JobExamples()};
   if (const Part* first = parts_.Find(0); first != nullptr && first->ready()) {
     progress.decided_epoch = first->stored_epoch();
     progress.unattended = first->ledger().unattended;
   }
-  for (const auto& [index, part] : parts_.owned()) {
+  for (const auto& [index, part] : owned) {
     progress.total_examples += layout_.PartExamples(index);
     if (part.ledger().epoch == parts_.epoch()) {
       progress.counted_examples += part.ledger().counted_examples;

@@ -86,6 +86,7 @@ TEST_F(TrainingMeterTest, SpeedIsOfTheRecentPast) {
 }
 
 TEST_F(TrainingMeterTest, AJobThatGoesOnHasTheSpeedOfWhatIsCountedSince) {
+  meter_.OnDataServer(0, {.epoch = 0}, At(-1));  // it has not read its ledgers
   meter_.OnWorker(0, 1, {}, At(0));
   meter_.StartEpoch(7);
   const auto count = [&](std::uint32_t slot, std::uint64_t counted, int second) {

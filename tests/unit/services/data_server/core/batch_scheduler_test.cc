@@ -382,10 +382,12 @@ TEST_F(BatchSchedulerTest, NewOwnerDealsWhatTheRecordLeaves) {
   next.Send(View({kA}, {1}));
   next.Send(Acknowledge{.worker = kA, .results = {{.lease = h.LeaseOf(kA, 1)}}});
   next.answer = true;
+  EXPECT_EQ(next.scheduler.progress().epoch, 0u) << "what is counted of it is not known yet";
   next.Send(next.records.Read(next.Take<ReadRecord>()[0]));
   EXPECT_THAT(next.TakeDispatchedTo(kA), ElementsAre(3, 4, 5, 6));
   EXPECT_THAT(next.Take<Acknowledged>(), SizeIs(1));
   EXPECT_EQ(next.scheduler.progress().counted_examples, 30u);
+  EXPECT_EQ(next.scheduler.progress().epoch, 1u);
 }
 
 TEST_F(BatchSchedulerTest, MissedAnswerToItsOwnWriteIsRecognised) {
