@@ -71,6 +71,7 @@ void EncodeAttempt(const controller::JobReport& report, v1::JobStatus& status) {
   status.set_undone_updates(report.undone_updates);
   status.set_undone_examples(report.undone_examples);
   status.set_updates_lost(report.updates_lost);
+  status.set_updates_awaited(report.updates_awaited);
   status.set_batches_of_others(report.batches_of_others);
 }
 
@@ -84,6 +85,7 @@ void DecodeAttempt(const v1::JobStatus& status, controller::JobReport& report) {
   report.undone_updates = status.undone_updates();
   report.undone_examples = status.undone_examples();
   report.updates_lost = status.updates_lost();
+  report.updates_awaited = status.updates_awaited();
   report.batches_of_others = status.batches_of_others();
 }
 

@@ -118,6 +118,7 @@ std::string StatusJson(const std::string& time, const v1::JobStatus& status, boo
       {"undone_updates", status.undone_updates()},
       {"undone_examples", status.undone_examples()},
       {"updates_lost", status.updates_lost()},
+      {"updates_awaited", status.updates_awaited()},
       {"batches_of_others", Known(status.training_loss() != 0, status.batches_of_others())},
       {"checkpoint", status.checkpoint()},
       {"checkpoint_held_seconds", status.checkpoint_held_seconds()},

@@ -34,7 +34,7 @@ std::uint64_t BucketsOf(const v1::BucketSummary& summary) {
   return buckets;
 }
 
-/// "64: 62 Ready, 2 Degraded; epochs up to 7, lag at most 3", the most frequent state first.
+/// "64: 62 Ready, 2 Degraded; versions up to 7, lag at most 3", the most frequent state first.
 std::string StatesText(const v1::JobStatus& status) {
   const v1::BucketSummary& summary = status.bucket_summary();
   std::vector<std::pair<std::string, std::uint32_t>> states(summary.states().begin(),
@@ -46,13 +46,14 @@ std::string StatesText(const v1::JobStatus& status) {
   for (const auto& [state, count] : states) {
     text += (text.back() == ':' ? " " : ", ") + std::to_string(count) + " " + state;
   }
-  return text + Text("; epochs up to %llu, lag at most %llu",
+  return text + Text("; versions up to %llu, lag at most %llu",
                      Wide(summary.largest_epoch()),
                      Wide(summary.largest_lag()));
 }
 
 std::string FailoverText(const v1::FailoverStatus& failover) {
-  const std::string count = Counted(failover.failovers(), "failover") + " so far";
+  const std::string count =
+      Counted(failover.failovers(), "time") + " a bucket was taken over";
   if (!HasLastFailover(failover)) {
     return count;
   }
@@ -69,8 +70,23 @@ std::string FailoverText(const v1::FailoverStatus& failover) {
 }
 
 std::string RestoredText(std::uint64_t restores) {
-  return Counted(restores, "bucket") + " from disk so far" +
-         (restores == 1 ? "" : ", each counted every time");
+  return Counted(restores, "bucket") + " read from disk over the job";
+}
+
+/// Of what was rolled back that for which no worker could make up; "" if there was none.
+std::string LostText(const v1::JobStatus& status) {
+  if (status.updates_lost() > 0) {
+    return "lost         at least " + Counted(status.updates_lost(), "update") +
+           ", which no worker could send again\n";
+  }
+  if (status.updates_awaited() > 0) {
+    return "lost         not known yet: whether " + Counted(status.updates_awaited(), "update") +
+           (status.updates_awaited() == 1 ? " is" : " are") + " sent again\n";
+  }
+  return status.bucket_summary().rolled_back() == 0
+             ? ""
+             : "lost         none that a worker knows of; what had ended with a worker is not "
+               "counted\n";
 }
 
 /// What came back from disk, and what was lost with all members of a bucket; "" if there was none.
@@ -78,16 +94,14 @@ std::string RollbackText(const v1::JobStatus& status) {
   const std::uint64_t updates = status.bucket_summary().rolled_back();
   const std::uint64_t buckets = status.bucket_summary().rolled_back_buckets();
   const std::uint64_t restores = status.last_failover().restores();
-  const std::string lost = status.updates_lost() == 0
-                               ? updates == 0 ? "" : "lost         none that a worker knows of\n"
-                               : "lost         at least " +
-                                     Counted(status.updates_lost(), "update") +
-                                     ", which no worker could send again\n";
-  if (updates == 0) {
-    return (restores == 0 ? "" : "restored     " + RestoredText(restores) + "\n") + lost;
+  const std::string lost = LostText(status);
+  if (updates > 0) {
+    return "rolled back  " + Counted(updates, "update") + " in " + Counted(buckets, "bucket") +
+           (restores == 0 ? "" : "; " + RestoredText(restores)) + "\n" + lost;
   }
-  return "rolled back  " + Counted(updates, "update") + " in " + Counted(buckets, "bucket") +
-         (restores == 0 ? "" : "; restored " + RestoredText(restores)) + "\n" + lost;
+  const std::string plainly =
+      lost.empty() ? ", as each time that it goes on; no update is known to be lost\n" : "\n";
+  return (restores == 0 ? "" : "restored     " + RestoredText(restores) + plainly) + lost;
 }
 
 /// Which attempt it is, why, and what it cost; "" in the first as long as training goes well.
@@ -118,10 +132,11 @@ std::string NameOf(const v1::MemberStatus& member) {
 }
 
 std::string MemberLine(const v1::MemberStatus& member) {
-  std::string line = Text("  %-20s %-10s incarnation %llu",
-                          NameOf(member).c_str(),
-                          member.state().c_str(),
-                          Wide(member.incarnation()));
+  std::string line = "  " + Text("%-20s ", NameOf(member).c_str());
+  if (member.incarnation() == 0) {
+    return line + member.state() + "\n";  // none has joined
+  }
+  line += Text("%-10s incarnation %llu", member.state().c_str(), Wide(member.incarnation()));
   if (member.silent_seconds() >= kSilentFrom) {
     line += "  silent for " + FormatSeconds(member.silent_seconds());
   }
@@ -252,7 +267,7 @@ std::string BucketTable(const v1::JobStatus& status) {
   }
   std::vector<Row> rows = {{"bucket",
                             "state",
-                            "epoch",
+                            "version",
                             "generation",
                             "primary",
                             "members",

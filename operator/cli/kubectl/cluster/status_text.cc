@@ -84,7 +84,7 @@ std::string ShardsText(const Shards& shards) {
   if (shards.without_primary > 0) {
     text += ", " + std::to_string(shards.without_primary) + " without a primary";
   }
-  return text + "; epochs up to " + std::to_string(shards.largest_epoch) + ", term " +
+  return text + "; versions up to " + std::to_string(shards.largest_epoch) + ", term " +
          std::to_string(shards.term) + "\n";
 }
 

@@ -78,6 +78,7 @@ TEST(StatusCodecTest, StatusOfBucketsComesBackAsItWas) {
   report.checkpoint = 12;
   report.checkpoint_held_seconds = 0.25;
   report.updates_lost = 9;
+  report.updates_awaited = 10;
   const controller::JobReport decoded = Decode(Encode(report));
   ASSERT_EQ(decoded.buckets.size(), 1u);
   EXPECT_EQ(decoded.buckets[0].record, record);
@@ -89,6 +90,7 @@ TEST(StatusCodecTest, StatusOfBucketsComesBackAsItWas) {
   EXPECT_EQ(decoded.checkpoint, 12u);
   EXPECT_DOUBLE_EQ(decoded.checkpoint_held_seconds, 0.25);
   EXPECT_EQ(decoded.updates_lost, 9u);
+  EXPECT_EQ(decoded.updates_awaited, 10u);
 }
 
 TEST(StatusCodecTest, OfManyBucketsThoseInTroubleAndASummaryAreTold) {

@@ -122,9 +122,9 @@ TEST(StatusTextTest, AReplicatedJobShowsItsBucketsLastFailoverAndCheckpoint) {
             "digits: Running\n"
             "epoch 2 of 5, top-1 97.12%, 1 restart\n"
             "12800 of 60000 examples, loss 0.1235, 3120 examples/s\n"
-            "buckets      3: 2 Ready, 1 Degraded; epochs up to 1, lag at most 4\n"
+            "buckets      3: 2 Ready, 1 Degraded; versions up to 1, lag at most 4\n"
             "failover     bucket 7, 1m12s ago: detect 4.0s, replace 52ms, reconcile 20ms, catch up "
-            "1.4s; 4 failovers so far\n"
+            "1.4s; 4 times a bucket was taken over\n"
             "checkpoint   9, pushes held for 42ms\n");
 }
 
@@ -141,10 +141,12 @@ TEST(StatusTextTest, WhatWasRolledBackIsToldAlsoAfterTheEnd) {
   status.mutable_bucket_summary()->set_rolled_back_buckets(2);
   status.mutable_last_failover()->set_restores(2);
   for (const bool live : {true, false}) {
-    EXPECT_THAT(StatusText(status, live),
-                HasSubstr("rolled back  18 updates in 2 buckets; restored 2 buckets from disk so "
-                          "far, each counted every time\n"
-                          "lost         none that a worker knows of\n"));
+    EXPECT_THAT(
+        StatusText(status, live),
+        HasSubstr("rolled back  18 updates in 2 buckets; 2 buckets read from disk over the "
+                  "job\n"
+                  "lost         none that a worker knows of; what had ended with a worker is "
+                  "not counted\n"));
   }
   EXPECT_THAT(StatusText(status, /*live=*/true), Not(HasSubstr("failover ")));
 }
@@ -154,15 +156,31 @@ TEST(StatusTextTest, WhatNoWorkerCouldSendAgainIsToldBesideWhatWasRolledBack) {
   status.mutable_last_failover()->set_restores(2);
   status.set_updates_lost(980);
   EXPECT_THAT(StatusText(status, /*live=*/false),
-              HasSubstr("restored     2 buckets from disk so far, each counted every time\n"
+              HasSubstr("restored     2 buckets read from disk over the job\n"
                         "lost         at least 980 updates, which no worker could send again\n"));
   status.mutable_bucket_summary()->set_rolled_back(18);
   status.mutable_bucket_summary()->set_rolled_back_buckets(2);
   EXPECT_THAT(StatusText(status, /*live=*/false),
-              HasSubstr("rolled back  18 updates in 2 buckets; restored 2 buckets from disk so "
-                        "far, each counted every time\n"
+              HasSubstr("rolled back  18 updates in 2 buckets; 2 buckets read from disk over the "
+                        "job\n"
                         "lost         at least 980 updates, which no worker could send again\n"));
   EXPECT_EQ(nlohmann::json::parse(StatusJson("now", status, /*live=*/false))["updates_lost"], 980);
+}
+
+TEST(StatusTextTest, WhatWorkersHaveYetToSayIsNotCalledNone) {
+  v1::JobStatus status = RunningJob();
+  status.mutable_bucket_summary()->set_rolled_back(18);
+  status.set_updates_awaited(18);
+  EXPECT_THAT(StatusText(status, /*live=*/true),
+              HasSubstr("lost         not known yet: whether 18 updates are sent again\n"));
+  EXPECT_EQ(nlohmann::json::parse(StatusJson("now", status, /*live=*/true))["updates_awaited"], 18);
+}
+
+TEST(StatusTextTest, OfAProcessThatNeverBeganOnlyThatIsShown) {
+  v1::JobStatus status = RunningJob();
+  status.mutable_members(0)->set_incarnation(0);
+  status.mutable_members(0)->set_state("Waiting");
+  EXPECT_THAT(StatusText(status, /*live=*/true), HasSubstr("  parameter-server-1   Waiting\n"));
 }
 
 TEST(StatusTextTest, BucketsThatCameBackWholeAreNotCalledRolledBack) {
@@ -170,17 +188,19 @@ TEST(StatusTextTest, BucketsThatCameBackWholeAreNotCalledRolledBack) {
   status.mutable_last_failover()->set_restores(64);
   const std::string text = StatusText(status, /*live=*/true);
   EXPECT_THAT(text,
-              HasSubstr("restored     64 buckets from disk so far, each counted every time\n"));
+              HasSubstr("restored     64 buckets read from disk over the job, as each time that it "
+                        "goes on; no update is known to be lost\n"));
   status.mutable_last_failover()->set_restores(1);
   EXPECT_THAT(StatusText(status, /*live=*/true),
-              HasSubstr("restored     1 bucket from disk so far\n"));
+              HasSubstr("restored     1 bucket read from disk over the job, as each time"));
   EXPECT_THAT(text, Not(HasSubstr("rolled back")));
 }
 
 TEST(StatusTextTest, OfALastFailoverThatIsNotKnownOnlyTheCountIsShown) {
   v1::JobStatus status = RunningJob();
   status.mutable_last_failover()->set_failovers(3);
-  EXPECT_THAT(StatusText(status, /*live=*/false), HasSubstr("failover     3 failovers so far\n"));
+  EXPECT_THAT(StatusText(status, /*live=*/false),
+              HasSubstr("failover     3 times a bucket was taken over\n"));
 }
 
 TEST(StatusTextTest, ALossThatIsNotKnownIsLeftOut) {
@@ -272,10 +292,12 @@ TEST(BucketTableTest, HasALineForEachBucketWithItsColumnsAligned) {
   restoring.set_rolled_back(31);
   EXPECT_EQ(
       BucketTable(status),
-      "bucket  state      epoch  generation  primary  members       committed  lag  rolled back\n"
-      "     0  Ready          1           0  0.1      0.1 1.1 2.1        1200    0            0\n"
-      "     1  Degraded      12           0  0.1      0.1 1.1 +2.3       1200   15            0\n"
-      "     2  Restoring      1           1  -                              0    0           31\n");
+      "bucket  state      version  generation  primary  members       committed  lag  rolled "
+      "back\n"
+      "     0  Ready            1           0  0.1      0.1 1.1 2.1        1200    0            0\n"
+      "     1  Degraded        12           0  0.1      0.1 1.1 +2.3       1200   15            0\n"
+      "     2  Restoring        1           1  -                              0    0           "
+      "31\n");
 }
 
 TEST(BucketTableTest, SaysHowManyBucketsAreNotShown) {

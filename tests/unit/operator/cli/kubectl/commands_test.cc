@@ -49,7 +49,7 @@ TEST_F(CommandsTest, OnlyCopiesOnServersThatRunCount) {
   objects.job = TheJob("Starting");
   objects.pods = {ThePod("parameter-server", 0), pending};
   objects.shard_maps = {{{"buckets", Json::array({bucket, bucket})}}};
-  EXPECT_THAT(StatusText(objects), HasSubstr("buckets      2: 2 with 1 copy; epochs up to 1"));
+  EXPECT_THAT(StatusText(objects), HasSubstr("buckets      2: 2 with 1 copy; versions up to 1"));
   objects.pods[1] = ThePod("parameter-server", 1, 2);
   EXPECT_THAT(StatusText(objects), HasSubstr("2 with 2 copies"));
   objects.job = TheJob("Suspended");
