@@ -52,8 +52,7 @@ std::string StatesText(const v1::JobStatus& status) {
 }
 
 std::string FailoverText(const v1::FailoverStatus& failover) {
-  const std::string count =
-      Counted(failover.failovers(), "time") + " a bucket was taken over";
+  const std::string count = Counted(failover.failovers(), "time") + " a bucket was taken over";
   if (!HasLastFailover(failover)) {
     return count;
   }
