@@ -57,6 +57,21 @@ TEST_F(BatchSchedulerTest, LeasesOfDifferentDataServersDiffer) {
   EXPECT_NE(h.LeaseOf(kA, 0).id, other.LeaseOf(kA, 0).id);
 }
 
+// A result under a lease of the life before must not be taken for that of a lease that was granted
+// since.
+TEST_F(BatchSchedulerTest, LeasesOfOneDataServersLivesDiffer) {
+  Begin(1);
+  BatchSchedulerOptions options = Options();
+  options.incarnation = 2;
+  SchedulerHarness restarted(options);
+  restarted.Send(View({kA}));
+  restarted.Send(Hello{.worker = kA, .window = 1});
+  restarted.Send(OpenEpoch{.epoch = 1});
+  EXPECT_THAT(h.TakeDispatchedTo(kA), ElementsAre(0));
+  EXPECT_THAT(restarted.TakeDispatchedTo(kA), ElementsAre(0));
+  EXPECT_NE(h.LeaseOf(kA, 0).id, restarted.LeaseOf(kA, 0).id);
+}
+
 TEST_F(BatchSchedulerTest, DispatchesInOrderOneBatchPerFreePlace) {
   Begin(3);
   EXPECT_THAT(h.TakeDispatchedTo(kA), ElementsAre(0, 1, 2));
