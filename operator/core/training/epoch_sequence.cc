@@ -202,6 +202,11 @@ absl::Status EpochSequence::OnSnapshotTaken(std::uint32_t server,
   if (!completed.ok() || !*completed) {
     return completed.status();
   }
+  OnSnapshotStored(now);
+  return absl::OkStatus();
+}
+
+void EpochSequence::OnSnapshotStored(TimePoint now) {
   if (state_.step == Step::kSnapshot) {
     KeepNewest(state_, state_.epoch + 1, 0);
     state_.recovery.newest.examples += state_.row.counted;
@@ -216,7 +221,6 @@ absl::Status EpochSequence::OnSnapshotTaken(std::uint32_t server,
   } else {
     OnCheckpoint(now);
   }
-  return absl::OkStatus();
 }
 
 void EpochSequence::OnCheckpoint(TimePoint now) {
@@ -282,7 +286,9 @@ void EpochSequence::OnConfigurationsChanged() {
 }
 
 void EpochSequence::OnTimer(TimePoint now) {
-  snapshots_.OnTimer(now);
+  if (snapshots_.OnTimer(now)) {
+    OnSnapshotStored(now);
+  }
   checkpoints_.OnTimer(now);
   exports_.OnTimer(now);
 }

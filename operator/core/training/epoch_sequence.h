@@ -108,6 +108,7 @@ class EpochSequence {
 
  private:
   void TakeFirstWeights();
+  void OnSnapshotStored(TimePoint now);
   void OnCheckpoint(TimePoint now);
   void Accept(bool healthy, TimePoint now);
   void OpenNext(TimePoint now);

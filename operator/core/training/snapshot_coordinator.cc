@@ -132,12 +132,19 @@ void SnapshotCoordinator::WaitForServing(const SlotId& server,
   }
 }
 
-// If every bucket is stored: makes it the state's checkpoint. Returns whether that is news.
-bool SnapshotCoordinator::Complete() {
+bool SnapshotCoordinator::IsAllStored() const {
   for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
     if (!IsStored(bucket)) {
       return false;
     }
+  }
+  return true;
+}
+
+// If every bucket is stored: makes it the state's checkpoint. Returns whether that is news.
+bool SnapshotCoordinator::Complete() {
+  if (!IsAllStored()) {
+    return false;
   }
   retry_.reset();
   Checkpoint checkpoint{.snapshot = snapshot_, .epoch = state_.epoch, .buckets = {}, .cuts = cuts_};
@@ -166,6 +173,10 @@ bool SnapshotCoordinator::Follow() {
   }
   for (const std::uint32_t server : servers) {
     Request(server);
+  }
+  // A bucket's primary may be again a server that has stored it: nobody is asked, and none answers.
+  if (!complete_ && IsAllStored()) {
+    retry_ = TimePoint{};
   }
   return !servers.empty();
 }
@@ -206,13 +217,15 @@ void SnapshotCoordinator::Request(std::uint32_t server) {
   processes_.SendTo({Role::kParameterServer, server}, request);
 }
 
-void SnapshotCoordinator::OnTimer(TimePoint now) {
-  if (retry_ && *retry_ <= now) {
-    retry_.reset();
-    for (std::uint32_t server = 0; server < settings_.parameter_servers; ++server) {
-      Repeat(server);
-    }
+bool SnapshotCoordinator::OnTimer(TimePoint now) {
+  if (!retry_ || *retry_ > now) {
+    return false;
   }
+  retry_.reset();
+  for (std::uint32_t server = 0; server < settings_.parameter_servers; ++server) {
+    Repeat(server);
+  }
+  return snapshot_ != 0 && Complete();
 }
 
 }  // namespace adamant::controller

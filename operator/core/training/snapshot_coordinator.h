@@ -63,11 +63,14 @@ class SnapshotCoordinator {
   /// Asks again a server that may not have heard.
   void Repeat(std::uint32_t server);
 
-  void OnTimer(TimePoint now);
+  /// Returns whether the snapshot is complete since the last call or answer, as by a primary that
+  /// has its bucket again and stored it before.
+  bool OnTimer(TimePoint now);
   [[nodiscard]] std::optional<TimePoint> NextTimer() const { return retry_; }
 
  private:
   [[nodiscard]] bool IsStored(BucketId bucket) const;
+  [[nodiscard]] bool IsAllStored() const;
   [[nodiscard]] bool IsWanting(std::uint32_t server) const;
   void Request(std::uint32_t server);
   absl::Status OnFailed(std::uint32_t server, const SnapshotTaken& message, TimePoint now);

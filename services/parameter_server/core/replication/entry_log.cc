@@ -45,7 +45,7 @@ EntryPtr EntryLog::CommitNext() {
   ++committed_;
   committed_origin_ = entry->origin;
   if (!entry->updates.empty()) {
-    first_unflushed_ = flushed_ >= changed_ ? committed_ : first_unflushed_;
+    first_unflushed_ = IsFlushed() ? committed_ : first_unflushed_;
     changed_ = committed_;
   }
   return entry;
@@ -70,7 +70,7 @@ void EntryLog::AdvancePersisted() {
 void EntryLog::OnFlushed(Lsn lsn) { flushed_ = std::max(flushed_, lsn); }
 
 Lsn EntryLog::OnDisk() const {
-  return flushed_ >= changed_ ? committed_ : std::max(flushed_, first_unflushed_ - 1);
+  return IsFlushed() ? committed_ : std::max(flushed_, first_unflushed_ - 1);
 }
 
 void EntryLog::Clear() {

@@ -59,6 +59,9 @@ class EntryLog {
   /// that it lacks changes nothing that it has to hold.
   [[nodiscard]] Lsn OnDisk() const;
 
+  /// Returns whether all updates that are committed are known to be flushed.
+  [[nodiscard]] bool IsFlushed() const { return flushed_ >= changed_; }
+
   /// Forgets all.
   void Clear();
 

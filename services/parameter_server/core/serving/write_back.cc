@@ -31,13 +31,22 @@ std::vector<FlushedBucket> WriteBack::Begin() {
 }
 
 void WriteBack::End(std::span<const FlushedBucket> flushed) {
-  BucketTable::Session session(table_);
-  for (BucketId id = 0; id < flushed.size(); ++id) {
-    Bucket& bucket = session.bucket(id);
-    if (bucket.life() == flushed[id].life) {
-      bucket.replica().Flushed(flushed[id].committed);
-      bucket.RaiseDurable(bucket.replica().durable());
+  bool complete = true;
+  {
+    BucketTable::Session session(table_);
+    for (BucketId id = 0; id < flushed.size(); ++id) {
+      Bucket& bucket = session.bucket(id);
+      if (bucket.life() == flushed[id].life) {
+        bucket.replica().Flushed(flushed[id].committed);
+        bucket.RaiseDurable(bucket.replica().durable());
+        complete = complete && bucket.replica().log().IsFlushed();
+      }
     }
+  }
+  // Changes behind a record that was not stored yet, or of while the flush began, may be written
+  // and their shards clean: no other flush would come, and who waits to hear of it waits for ever.
+  if (!complete) {
+    dirty_.FlushAgain();
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "services/parameter_server/core/buckets/bucket_table.h"
+#include "services/parameter_server/core/shards/dirty_shards.h"
 #include "services/parameter_server/core/storage/bucket_store.h"
 #include "services/parameter_server/core/storage/flusher.h"
 #include "services/parameter_server/core/storage/storage_queue.h"
@@ -16,8 +17,12 @@ namespace adamant::parameter_server {
 class WriteBack {
  public:
   /// All must outlive this.
-  WriteBack(BucketTable& table, const StorageQueue& queue, BucketStore& store, Flusher& flusher)
-      : table_(table), queue_(queue), store_(store), flusher_(flusher) {}
+  WriteBack(BucketTable& table,
+            const StorageQueue& queue,
+            DirtyShards& dirty,
+            BucketStore& store,
+            Flusher& flusher)
+      : table_(table), queue_(queue), dirty_(dirty), store_(store), flusher_(flusher) {}
 
   /// See Flusher::Flush.
   absl::Status Flush();
@@ -28,6 +33,7 @@ class WriteBack {
 
   BucketTable& table_;
   const StorageQueue& queue_;
+  DirtyShards& dirty_;
   BucketStore& store_;
   Flusher& flusher_;
 };

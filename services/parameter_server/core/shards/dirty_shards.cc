@@ -27,9 +27,20 @@ void DirtyShards::Add(ShardId shard, std::uint64_t bytes) {
 void DirtyShards::Hurry() {
   {
     const MutexLock lock(mutex_);
-    if (waiting_.empty() || std::exchange(hurry_, true)) {
+    if ((waiting_.empty() && !again_) || std::exchange(hurry_, true)) {
       return;
     }
+  }
+  due_changed_();
+}
+
+void DirtyShards::FlushAgain() {
+  {
+    const MutexLock lock(mutex_);
+    if (again_) {
+      return;
+    }
+    again_ = clock_.Now();
   }
   due_changed_();
 }
@@ -37,6 +48,7 @@ void DirtyShards::Hurry() {
 std::vector<DirtyShards::Entry> DirtyShards::Take() {
   const MutexLock lock(mutex_);
   taken_in_hurry_ = std::exchange(hurry_, false);
+  taken_again_ = std::exchange(again_, std::nullopt);
   taken_.clear();
   for (const auto& [shard, waiting] : waiting_) {
     taken_.push_back({shard, waiting.bytes, waiting.since});
@@ -60,6 +72,7 @@ void DirtyShards::Return() {
     waiting_bytes_ += inserted ? entry.bytes : 0;
   }
   taken_.clear();
+  again_ = taken_again_ ? taken_again_ : again_;
   hurry_ = hurry_ || taken_in_hurry_;  // who has asked for it does not ask again
 }
 
@@ -68,7 +81,7 @@ Clock::TimePoint DirtyShards::DueAt() const {
   const bool at_once = hurry_ || waiting_bytes_ >= limits_.bytes;
   // Not the present: who compares that with a time read before it would find nothing due, ever.
   const Clock::Duration wait = at_once ? Clock::Duration::zero() : limits_.interval / 2;
-  Clock::TimePoint due = Clock::TimePoint::max();
+  Clock::TimePoint due = again_ ? *again_ + wait : Clock::TimePoint::max();
   for (const auto& [shard, waiting] : waiting_) {
     due = std::min(due, waiting.since + wait);
   }

@@ -36,8 +36,12 @@ class DirtyShards {
   /// A shard that was clean has changed.
   void Add(ShardId shard, std::uint64_t bytes);
 
-  /// Makes what is dirty due now.
+  /// Makes what is dirty due now, and so what FlushAgain has asked for.
   void Hurry();
+
+  /// Makes a flush due, within the limits, even if nothing is dirty by then: the last one wrote
+  /// changes of which it could not say so.
+  void FlushAgain();
 
   /// All of them, by id. They stay counted until Written or Return.
   std::vector<Entry> Take();
@@ -50,8 +54,8 @@ class DirtyShards {
   void Return();
 
   /// Returns when the next flush should begin, so that it can end within the limits;
-  /// TimePoint::max() if nothing is dirty. At half the interval: the other half is for writing.
-  /// What is due at once has been since it changed: this does not move with the clock.
+  /// TimePoint::max() if there is nothing to do. At half the interval: the other half is for
+  /// writing. What is due at once has been since it changed: this does not move with the clock.
   [[nodiscard]] Clock::TimePoint DueAt() const;
 
   [[nodiscard]] std::uint64_t bytes() const;
@@ -78,6 +82,8 @@ class DirtyShards {
   std::map<ShardId, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
   std::vector<Entry> taken_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::optional<Clock::TimePoint> again_ ABSL_GUARDED_BY(mutex_);  // since when
+  std::optional<Clock::TimePoint> taken_again_ ABSL_GUARDED_BY(mutex_);
   bool hurry_ ABSL_GUARDED_BY(mutex_) = false;
   bool taken_in_hurry_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -134,6 +134,45 @@ TEST_F(InterruptedStorageTest, AFlushKeepsTheLogOfRecordsThatAreNotStoredYet) {
   EXPECT_EQ(later.records().Get("ledger/0").record.version, 1u);
 }
 
+// The update behind the record is written and its shard is clean, but the flush cannot say so.
+TEST_F(InterruptedStorageTest, WhatAFlushWroteBehindAWaitingRecordIsToldByTheNext) {
+  const ParameterServerOptions options{.job_uid = 7,
+                                       .self = {.slot = 0, .incarnation = 1},
+                                       .parameters = {{.name = "w", .layer = "l", .shape = {4}}},
+                                       .optimisers = {{.location = OptimiserLocation::kWorker}},
+                                       .flush = {.interval = std::chrono::hours(1)}};
+  ParameterServer server(options, store_, clock_, *this);
+  ASSERT_TRUE(server.ReadStored().ok());
+  std::vector<Configuration> map{{.version = 1,
+                                  .generation = 1,
+                                  .primary = options.self,
+                                  .replicas = {options.self},
+                                  .created = false}};
+  server.SetConfigurations(map, {});
+  ASSERT_TRUE(server.DoStorage().ok());
+  map[0].created = true;
+  server.SetConfigurations(map, {});
+  ASSERT_TRUE(server.DoStorage().ok());
+  const WorkerId writer{.slot = 0, .incarnation = 1};
+  const std::vector<float> ones(4, 1);
+  ASSERT_TRUE(server.records().Put("ledger/0", 0, "value", [](const RecordAnswer&) {}).ok());
+  server.Submit(
+      {.writer = writer, .updates = {{.bucket_version = 1, .sequence = 1, .values = ones}}},
+      [](const std::vector<ShardAck>& acks) {
+        EXPECT_EQ(acks.at(0).outcome, PushOutcome::kApplied);
+      });
+  ASSERT_TRUE(server.DoStorage().ok());  // both are committed, and the record is not written yet
+  server.ApplyCommitted();
+  ASSERT_TRUE(server.Flush().ok());
+  const std::vector<ShardId> shards{0};
+  EXPECT_EQ(server.RequestFlush(writer, shards).at(0).sequence, 0u);
+  ASSERT_TRUE(server.DoStorage().ok());
+  ASSERT_LE(server.flusher().DueAt(), clock_.Now()) << "the worker waits for it";
+  ASSERT_TRUE(server.Flush().ok());
+  EXPECT_EQ(server.RequestFlush(writer, shards).at(0).sequence, 1u);
+  EXPECT_EQ(server.flusher().DueAt(), Clock::TimePoint::max());
+}
+
 // Shards that are gone when their turn comes are not written: what was logged of them must stay.
 TEST_F(InterruptedStorageTest, AFlushErasesNothingOfABucketThatWasTakenAwayMeanwhile) {
   ParameterServerOptions options{.job_uid = 7,

@@ -32,6 +32,24 @@ TEST_F(DirtyShardsTest, AFlushBeginsAtHalfTheIntervalOfTheOldest) {
   EXPECT_EQ(due_changes_, 1);
 }
 
+TEST_F(DirtyShardsTest, AFlushThatIsWantedAgainIsDueWithNothingDirty) {
+  const auto start = clock_.Now();
+  dirty_.FlushAgain();
+  clock_.Advance(milliseconds(300));
+  dirty_.FlushAgain();
+  EXPECT_EQ(dirty_.DueAt(), start + milliseconds(500));
+  EXPECT_EQ(due_changes_, 1);
+  dirty_.Hurry();
+  EXPECT_EQ(dirty_.DueAt(), start);
+  EXPECT_TRUE(dirty_.Take().empty());
+  EXPECT_EQ(dirty_.DueAt(), Clock::TimePoint::max());
+  dirty_.Return();
+  EXPECT_EQ(dirty_.DueAt(), start) << "it could not be stored";
+  dirty_.Take();
+  dirty_.Written();
+  EXPECT_EQ(dirty_.DueAt(), Clock::TimePoint::max());
+}
+
 TEST_F(DirtyShardsTest, TheByteLimitMakesItDueAtOnce) {
   dirty_.Add(1, 60);
   dirty_.Add(2, 39);
