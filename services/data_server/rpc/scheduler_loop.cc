@@ -11,7 +11,7 @@
 namespace adamant::data_server {
 namespace {
 
-constexpr std::size_t kMaxQueued = 4096;
+constexpr std::size_t kMaxQueuedInputs = 4096;
 
 }  // namespace
 
@@ -52,7 +52,7 @@ void SchedulerLoop::Stop() {
 
 void SchedulerLoop::Post(Input input, std::shared_ptr<WorkStream> stream) {
   MutexLock lock(mutex_);
-  while (queue_.size() >= kMaxQueued && !stopped_) {
+  while (queue_.size() >= kMaxQueuedInputs && !stopped_) {
     changed_.Wait(mutex_);
   }
   if (stopped_) {

@@ -12,7 +12,7 @@ namespace adamant::data_server {
 namespace {
 
 // Above the largest window and its answers.
-constexpr std::size_t kMaxQueued = 262144;
+constexpr std::size_t kMaxQueuedMessages = 262144;
 
 }  // namespace
 
@@ -42,7 +42,7 @@ void WorkStream::Push(Message message) {
     if (closed_) {
       return;
     }
-    if (queue_.size() < kMaxQueued) {
+    if (queue_.size() < kMaxQueuedMessages) {
       queue_.push_back(std::move(message));
       changed_.NotifyAll();
       return;

@@ -132,7 +132,7 @@ TEST_F(WorkQueueTest, DoneOfAKeyThatNobodyTookIsNothing) {
   EXPECT_EQ(queue_.TryTake(), "a");
 }
 
-class Observer final : public WorkQueueObserver {
+class QueueObserver final : public WorkQueueObserver {
  public:
   void OnAdd() override { ++adds; }
   void OnDepth(std::size_t ready) override { depth = ready; }
@@ -149,7 +149,7 @@ class Observer final : public WorkQueueObserver {
 
 TEST(WorkQueueObserverTest, IsToldOfDepthAndTimes) {
   FakeClock clock;
-  Observer observer;
+  QueueObserver observer;
   WorkQueue queue(clock, {}, &observer);
   queue.Add("a");
   queue.Add("b");

@@ -13,7 +13,7 @@
 namespace adamant::job {
 namespace {
 
-constexpr std::uint64_t kExamples = 60'000;
+constexpr std::uint64_t kOneEpoch = 60'000;
 
 std::unique_ptr<v1::TrainingJob> Job(const std::string& distribution,
                                      const std::string& asynchrony,
@@ -40,7 +40,7 @@ spec:
 
 std::uint64_t WarmStart(const std::string& distribution,
                         const std::string& asynchrony = "Auto",
-                        std::uint64_t examples = kExamples,
+                        std::uint64_t examples = kOneEpoch,
                         int epochs = 10) {
   const auto job = Job(distribution, asynchrony, epochs);
   return job == nullptr ? 0 : WarmStartExamples(*job, examples);
