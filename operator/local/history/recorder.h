@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "operator/core/state/actions.h"
 #include "operator/local/run_folder/run_dir.h"
+#include "services/common/base/ids.h"
 
 namespace adamant::local {
 
@@ -58,7 +59,7 @@ class Recorder {
   /// The curve is drawn at most this often while the job runs.
   static constexpr std::chrono::seconds kCurveInterval{2};
 
-  using Key = std::pair<std::uint64_t, std::uint64_t>;  // attempt and epoch
+  using Key = std::pair<std::uint64_t, DataEpoch>;  // of an attempt
   using Rows = std::map<Key, std::string>;
 
   static Key NewestOf(const std::vector<controller::EpochResult>& results);

@@ -26,7 +26,7 @@ void ProgressReport::Fill(v1::Heartbeat& heartbeat) {
     examples += thread.examples.load(std::memory_order_relaxed);
     correct += thread.correct.load(std::memory_order_relaxed);
     loss_sum += thread.loss_sum.load(std::memory_order_relaxed);
-    epoch = std::max<DataEpoch>(epoch, thread.epoch.load(std::memory_order_relaxed));
+    epoch = std::max(epoch, thread.epoch.load(std::memory_order_relaxed));
     turns.push_back(thread.turns.load(std::memory_order_relaxed));
   }
   progress.set_trained_examples(examples);

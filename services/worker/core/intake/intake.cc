@@ -65,7 +65,7 @@ void Intake::OnDataServer(ServerSlot server, bool connected) {
 }
 
 void Intake::OnEpochClosed(DataEpoch epoch) {
-  closed_epoch_.store(std::max<DataEpoch>(closed_epoch_.load(), epoch), std::memory_order_release);
+  closed_epoch_.store(std::max(closed_epoch_.load(), epoch), std::memory_order_release);
   work_.OnEpochClosed(epoch);
   ready_notifier_.Notify();
 }

@@ -150,7 +150,7 @@ class Intake {
   BatchBuffer batches_;
   Notifier slot_notifier_;
   std::atomic<bool> drained_{false};
-  std::atomic<std::uint64_t> closed_epoch_{0};
+  std::atomic<DataEpoch> closed_epoch_{0};
 
   // Of the loop.
   WorkTracker work_;

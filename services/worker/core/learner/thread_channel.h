@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "services/common/base/check.h"
+#include "services/common/base/ids.h"
 #include "services/worker/core/base/accumulator.h"
 #include "services/worker/core/base/messages.h"
 #include "services/worker/core/base/queues.h"
@@ -44,7 +45,7 @@ struct ThreadStatistics {
   std::atomic<std::uint64_t> steps{0};
   std::atomic<std::uint64_t> correct{0};
   std::atomic<double> loss_sum{0};
-  std::atomic<std::uint64_t> epoch{0};  ///< of the last batch trained
+  std::atomic<DataEpoch> epoch{0};  ///< of the last batch trained
   std::atomic<std::uint64_t> wait_nanoseconds[kWaits]{};
   std::atomic<std::uint64_t> turns{0};  ///< odd while it is at a piece of work: BusyMeter
 };

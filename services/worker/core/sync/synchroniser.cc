@@ -281,7 +281,7 @@ void Synchroniser::OnEpochBegun(DataEpoch epoch) {
 
 // --- What follows
 
-std::optional<std::uint64_t> Synchroniser::TakeFlushed() {
+std::optional<DataEpoch> Synchroniser::TakeFlushed() {
   if (!flush_.Answered() || !pushes_.Idle() || !retiring_.empty()) {
     return std::nullopt;
   }

@@ -124,7 +124,7 @@ class Synchroniser {
   [[nodiscard]] bool Pinned() const { return store_.Pinned(); }
 
   /// The epoch of a Flush that is done, once.
-  std::optional<std::uint64_t> TakeFlushed();
+  std::optional<DataEpoch> TakeFlushed();
 
   /// The answer to a Pause, once for each.
   std::optional<PausedPushes> TakePaused();

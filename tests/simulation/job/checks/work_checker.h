@@ -84,9 +84,9 @@ class WorkChecker {
   std::vector<data_server::Ledger> ledgers_;         // by part, as stored
   std::map<std::uint32_t, std::uint64_t> versions_;  // likewise
   std::map<std::uint64_t, AtSnapshot> at_snapshot_;  // when it was asked for
-  std::map<std::pair<std::uint64_t, std::uint32_t>, data_server::Ledger> last_of_;  // epoch, part
-  std::set<TrainBatch> acknowledged_;                                               // by workers
-  std::set<TrainBatch> answered_;                                                   // as counted
+  std::map<std::pair<DataEpoch, std::uint32_t>, data_server::Ledger> last_of_;  // by epoch and part
+  std::set<TrainBatch> acknowledged_;                                           // by workers
+  std::set<TrainBatch> answered_;                                               // as counted
   std::uint64_t attempt_ = 1;
   std::map<std::tuple<WorkerId, std::uint64_t>, std::set<std::uint32_t>> evaluated_;
 };

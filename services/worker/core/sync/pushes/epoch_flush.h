@@ -19,7 +19,7 @@ class EpochFlush {
 
   /// Asks the threads for everything of epochs up to this one; the caller rings Learner::notifier.
   void Begin(DataEpoch epoch) {
-    epoch_ = std::max<DataEpoch>(epoch_.value_or(0), epoch);
+    epoch_ = std::max(epoch_.value_or(0), epoch);
     answers_ = 0;
     learner_.commands().RequestFlush();
   }
@@ -35,11 +35,11 @@ class EpochFlush {
   }
 
   /// Ends it; returns its epoch.
-  std::optional<std::uint64_t> Take() { return std::exchange(epoch_, std::nullopt); }
+  std::optional<DataEpoch> Take() { return std::exchange(epoch_, std::nullopt); }
 
  private:
   Learner& learner_;
-  std::optional<std::uint64_t> epoch_;
+  std::optional<DataEpoch> epoch_;
   std::size_t answers_ = 0;
 };
 

@@ -84,7 +84,7 @@ class StateStoreRig : public testing::Test {
     failed_ = false;
   }
 
-  using Rows = std::map<std::uint64_t, std::string>;  // by epoch
+  using Rows = std::map<DataEpoch, std::string>;
 
   static controller::Persist::Entry Row(DataEpoch epoch, const std::string& bytes) {
     return {controller::kResultPrefix + std::to_string(epoch), bytes};
