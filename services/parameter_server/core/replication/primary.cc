@@ -24,25 +24,25 @@ Primary::Primary(BucketId bucket,
       configuration_(configuration),
       local_(local),
       proposals_(proposals),
-      leading_(bucket,
+      traffic_(bucket,
                {.times = options.times, .max_log_bytes = options.max_log_bytes},
                host,
                configuration,
                local.log()),
-      reconfiguration_(configuration, local.log(), leading_, proposals),
-      hints_(options.self, configuration, leading_.peers(), proposals),
+      reconfiguration_(configuration, local.log(), traffic_, proposals),
+      hints_(options.self, configuration, traffic_.peers(), proposals),
       transfer_(bucket, host, configuration, local.log()) {}
 
 // --- Configurations
 
 void Primary::EndConfiguration() {
   transfer_.Clear();
-  leading_.Clear();
+  traffic_.Clear();
 }
 
 void Primary::BeginConfiguration(Clock::TimePoint now) {
   began_at_ = now;
-  leading_.BeginConfiguration(options_.self, now);
+  traffic_.BeginConfiguration(options_.self, now);
   if (!local_.has_content()) {
     role_ = Role::kLoading;
     host_.Load(bucket_, !configuration_.created);
@@ -55,7 +55,7 @@ void Primary::BeginConfiguration(Clock::TimePoint now) {
   } else if (role_ == Role::kDraining) {
     role_ = Role::kServing;  // the successor is gone
   }
-  leading_.SendBeacons(now);
+  traffic_.SendBeacons(now);
   TryCommit(now);
   FollowHint(now);
 }
@@ -67,7 +67,7 @@ void Primary::OnLoaded(Clock::TimePoint now) {
   local_.SetHasContent();
   role_ = Role::kReconciling;
   promotion_ = 0;
-  leading_.SendBeacons(now);
+  traffic_.SendBeacons(now);
   ServeIfReconciled(now);
   FollowHint(now);
 }
@@ -88,7 +88,7 @@ void Primary::FollowHint(Clock::TimePoint now) {
   }
   if (const std::optional<ServerId> successor = hints_.Successor();
       successor && role_ == Role::kServing) {
-    leading_.GiveUpCopy();
+    traffic_.GiveUpCopy();
     role_ = Role::kDraining;
     return transfer_.Begin(*successor, now);
   }
@@ -96,26 +96,26 @@ void Primary::FollowHint(Clock::TimePoint now) {
     return reconfiguration_.Drop(*departing, now);
   }
   if (hints_.GivesUpCopy()) {
-    leading_.GiveUpCopy();
+    traffic_.GiveUpCopy();
   }
   if (const std::optional<ServerId> learner = hints_.Learner();
-      learner && now >= leading_.next_copy()) {
-    leading_.BeginCopy(*learner, now);
+      learner && now >= traffic_.next_copy()) {
+    traffic_.BeginCopy(*learner, now);
   }
 }
 
 // --- Deaths and time
 
 void Primary::OnDead(const std::vector<ServerId>& dead, Clock::TimePoint now) {
-  leading_.peers().SetDead(dead);
+  traffic_.peers().SetDead(dead);
   if (IsPrimary()) {
     CheckPeers(now);
   }
 }
 
 void Primary::CheckPeers(Clock::TimePoint now) {
-  leading_.SendAgain(now);
-  leading_.CheckCopy(now);
+  traffic_.SendAgain(now);
+  traffic_.CheckCopy(now);
   reconfiguration_.DropLost(now);
 }
 
@@ -123,11 +123,11 @@ void Primary::Tick(Clock::TimePoint now) {
   if (!IsPrimary()) {
     return;
   }
-  if (now >= leading_.next_beacon()) {
-    role_ == Role::kLoading ? leading_.PostponeBeacons(now) : leading_.SendBeacons(now);
+  if (now >= traffic_.next_beacon()) {
+    role_ == Role::kLoading ? traffic_.PostponeBeacons(now) : traffic_.SendBeacons(now);
   }
   CheckPeers(now);
-  leading_.RaiseDurable();  // who held it may have gone
+  traffic_.RaiseDurable();  // who held it may have gone
   transfer_.Release(now);
   FollowHint(now);
 }
@@ -137,9 +137,9 @@ Clock::TimePoint Primary::NextTick() const {
     return Clock::TimePoint::max();
   }
   Clock::TimePoint next =
-      std::min(leading_.NextCheck(proposals_.drop().has_value()), transfer_.NextRelease());
+      std::min(traffic_.NextCheck(proposals_.drop().has_value()), transfer_.NextRelease());
   if (MayFollowHints() && hints_.Learner().has_value()) {
-    next = std::min(next, leading_.next_copy());
+    next = std::min(next, traffic_.next_copy());
   }
   return next;
 }
@@ -150,7 +150,7 @@ Clock::TimePoint Primary::NextTick() const {
 bool Primary::CanAppend() const {
   return role_ == Role::kServing && configuration_.created &&
          configuration_.replicas.size() >= options_.min_in_sync &&
-         local_.log().bytes() < options_.max_log_bytes && !leading_.peers().AnyIsFull();
+         local_.log().bytes() < options_.max_log_bytes && !traffic_.peers().AnyIsFull();
 }
 
 Lsn Primary::Append(Entry entry, Clock::TimePoint now) {
@@ -161,7 +161,7 @@ Lsn Primary::Append(Entry entry, Clock::TimePoint now) {
   ADAMANT_FAILPOINT("replica/append");
   const EntryPtr kept = std::make_shared<const Entry>(std::move(entry));
   local_.Keep(kept);
-  leading_.OnAppended(*kept, now);
+  traffic_.OnAppended(*kept, now);
   TryCommit(now);
   return lsn;
 }
@@ -172,8 +172,8 @@ void Primary::TryCommit(Clock::TimePoint now) {
   if (!IsPrimary() || role_ == Role::kLoading) {
     return;
   }
-  if (configuration_.replicas.size() >= options_.min_in_sync && leading_.peers().LeaseHolds(now)) {
-    local_.CommitUpTo(leading_.peers().AckedByAll(local_.log().persisted()));
+  if (configuration_.replicas.size() >= options_.min_in_sync && traffic_.peers().LeaseHolds(now)) {
+    local_.CommitUpTo(traffic_.peers().AckedByAll(local_.log().persisted()));
   }
   ServeIfReconciled(now);
   transfer_.Release(now);
@@ -191,7 +191,7 @@ void Primary::ServeIfReconciled(Clock::TimePoint now) {
 }
 
 bool Primary::CanRead(Clock::TimePoint now) const {
-  return role_ == Role::kServing && leading_.peers().LeaseHolds(now);
+  return role_ == Role::kServing && traffic_.peers().LeaseHolds(now);
 }
 
 // --- Messages
@@ -201,33 +201,33 @@ void Primary::OnMessage(const ServerId& from, const PeerMessage& message, Clock:
     return;
   }
   if (const auto* ack = std::get_if<PrepareAck>(&message.kind)) {
-    if (leading_.OnAcknowledged(from, *ack, now)) {
+    if (traffic_.OnAcknowledged(from, *ack, now)) {
       TryCommit(now);
     }
   } else if (const auto* answer = std::get_if<BeaconAnswer>(&message.kind)) {
-    if (leading_.OnAnswered(from, *answer, now)) {
+    if (traffic_.OnAnswered(from, *answer, now)) {
       TryCommit(now);
     }
   } else if (const auto* copied = std::get_if<CopyAck>(&message.kind)) {
-    leading_.OnCopyAcknowledged(from, *copied, now);
+    traffic_.OnCopyAcknowledged(from, *copied, now);
   }
 }
 
 void Primary::OnConnected(const ServerId& server, Clock::TimePoint now) {
-  if (IsPrimary() && role_ != Role::kLoading && leading_.OnConnected(server, now)) {
+  if (IsPrimary() && role_ != Role::kLoading && traffic_.OnConnected(server, now)) {
     FollowHint(now);
   }
 }
 
 void Primary::OnCopied(std::uint64_t copy, Clock::TimePoint now) {
-  if (leading_.OnCopied(copy, now)) {
+  if (traffic_.OnCopied(copy, now)) {
     reconfiguration_.AddLearner(promotion_, now);
   }
 }
 
 void Primary::RequestFlush(Clock::TimePoint now) {
   if (IsPrimary()) {
-    leading_.RequestFlush(now);
+    traffic_.RequestFlush(now);
   }
 }
 

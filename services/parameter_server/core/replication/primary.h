@@ -5,10 +5,10 @@
 
 #include "services/common/base/clock.h"
 #include "services/common/base/ids.h"
-#include "services/parameter_server/core/replication/leading.h"
 #include "services/parameter_server/core/replication/local_copy.h"
 #include "services/parameter_server/core/replication/messages.h"
 #include "services/parameter_server/core/replication/peer_table.h"
+#include "services/parameter_server/core/replication/peer_traffic.h"
 #include "services/parameter_server/core/replication/placement_hints.h"
 #include "services/parameter_server/core/replication/primary_transfer.h"
 #include "services/parameter_server/core/replication/proposer.h"
@@ -29,7 +29,7 @@ class Primary {
     ServerId self;
     ReplicationTimes times;
     std::uint32_t min_in_sync = 1;
-    std::uint64_t max_log_bytes = 0;  ///< prepared and not committed; see Leading too
+    std::uint64_t max_log_bytes = 0;  ///< prepared and not committed; see PeerTraffic too
   };
 
   /// The last four must outlive this; all but the host are the replica's.
@@ -43,19 +43,19 @@ class Primary {
   /// Returns one from kLoading on; kNone: another server is the primary.
   [[nodiscard]] Role role() const { return role_; }
   [[nodiscard]] bool IsPrimary() const { return role_ != Role::kNone; }
-  [[nodiscard]] const PeerTable& peers() const { return leading_.peers(); }
+  [[nodiscard]] const PeerTable& peers() const { return traffic_.peers(); }
 
   /// See Replica::durable. Kept when the replica becomes a secondary.
-  [[nodiscard]] Lsn durable() const { return leading_.durable(); }
-  void RaiseDurable() { leading_.RaiseDurable(); }
-  void ForgetDurable() { leading_.ForgetDurable(); }
+  [[nodiscard]] Lsn durable() const { return traffic_.durable(); }
+  void RaiseDurable() { traffic_.RaiseDurable(); }
+  void ForgetDurable() { traffic_.ForgetDurable(); }
 
   /// Returns how long it took to commit what was taken over, when that was last done.
   [[nodiscard]] double reconcile_seconds() const { return reconcile_seconds_; }
 
   // --- Configurations
 
-  void GiveUpCopy() { leading_.GiveUpCopy(); }
+  void GiveUpCopy() { traffic_.GiveUpCopy(); }
 
   /// The configuration is over: who was primary stays it if BeginConfiguration follows.
   void EndConfiguration();
@@ -107,7 +107,7 @@ class Primary {
   Lsn promotion_ = 0;  // prepared when the configuration began, to be committed before serving
   Clock::TimePoint began_at_{};
   double reconcile_seconds_ = 0;
-  Leading leading_;
+  PeerTraffic traffic_;
   Reconfiguration reconfiguration_;
   PlacementHints hints_;
   PrimaryTransfer transfer_;  // kDraining

@@ -14,7 +14,7 @@ void Reconfiguration::Drop(const ServerId& server, Clock::TimePoint now) {
 
 void Reconfiguration::DropLost(Clock::TimePoint now) {
   const std::optional<Proposal>& drop = proposals_.drop();
-  if (const Peer* const lost = leading_.peers().FindLost(log_.prepared(), now)) {
+  if (const Peer* const lost = traffic_.peers().FindLost(log_.prepared(), now)) {
     if (!drop.has_value() || drop->subject != lost->server) {
       Drop(lost->server, now);
     }
@@ -25,7 +25,7 @@ void Reconfiguration::DropLost(Clock::TimePoint now) {
 }
 
 void Reconfiguration::AddLearner(Lsn promotion, Clock::TimePoint now) {
-  Peer* const learner = proposals_.binding().has_value() ? nullptr : leading_.peers().FindLearner();
+  Peer* const learner = proposals_.binding().has_value() ? nullptr : traffic_.peers().FindLearner();
   if (learner != nullptr && HasAll(*learner, promotion)) {
     ADAMANT_FAILPOINT("replica/propose_add");
     learner->proposed = true;
@@ -39,7 +39,7 @@ void Reconfiguration::AddLearner(Lsn promotion, Clock::TimePoint now) {
 bool Reconfiguration::HasAll(const Peer& learner, Lsn promotion) const {
   return learner.kind == Peer::Kind::kJoint &&
          learner.acked >= std::max({learner.joint_from, log_.committed(), promotion}) &&
-         learner.flushed >= leading_.durable();
+         learner.flushed >= traffic_.durable();
 }
 
 }  // namespace adamant::parameter_server

@@ -3,9 +3,9 @@
 #include "services/common/base/clock.h"
 #include "services/common/base/ids.h"
 #include "services/parameter_server/core/replication/entry_log.h"
-#include "services/parameter_server/core/replication/leading.h"
 #include "services/parameter_server/core/replication/messages.h"
 #include "services/parameter_server/core/replication/peer_table.h"
+#include "services/parameter_server/core/replication/peer_traffic.h"
 #include "services/parameter_server/core/replication/proposer.h"
 
 namespace adamant::parameter_server {
@@ -17,9 +17,9 @@ class Reconfiguration {
   /// All must outlive this; configuration and log are the replica's.
   Reconfiguration(const Configuration& configuration,
                   const EntryLog& log,
-                  Leading& leading,
+                  PeerTraffic& traffic,
                   Proposer& proposals)
-      : configuration_(configuration), log_(log), leading_(leading), proposals_(proposals) {}
+      : configuration_(configuration), log_(log), traffic_(traffic), proposals_(proposals) {}
 
   void Drop(const ServerId& server, Clock::TimePoint now);
 
@@ -34,7 +34,7 @@ class Reconfiguration {
 
   const Configuration& configuration_;
   const EntryLog& log_;
-  Leading& leading_;
+  PeerTraffic& traffic_;
   Proposer& proposals_;
 };
 

@@ -20,7 +20,7 @@ class ReconfigurationTest : public testing::Test {
   ReconfigurationTest() {
     configuration_ = {
         .version = 3, .primary = kSelf, .replicas = {kSelf, kReplica}, .created = true};
-    leading_.BeginConfiguration(kSelf, now_);
+    traffic_.BeginConfiguration(kSelf, now_);
   }
 
   void ExpectProposal(Proposal::Kind kind, const ServerId& subject) {
@@ -35,22 +35,22 @@ class ReconfigurationTest : public testing::Test {
   NiceMock<HostMock> host_;
   Configuration configuration_;
   EntryLog log_{EntryLog::Logging::kNothing};
-  Leading leading_{kBucket, {.times = {}, .max_log_bytes = 1000}, host_, configuration_, log_};
+  PeerTraffic traffic_{kBucket, {.times = {}, .max_log_bytes = 1000}, host_, configuration_, log_};
   Proposer proposals_{kBucket, kSelf, host_, configuration_, log_};
-  Reconfiguration changes_{configuration_, log_, leading_, proposals_};
+  Reconfiguration changes_{configuration_, log_, traffic_, proposals_};
 };
 
 TEST_F(ReconfigurationTest, WhoIsLostIsDroppedOnce) {
-  leading_.peers().SetDead({kReplica});
+  traffic_.peers().SetDead({kReplica});
   ExpectProposal(Proposal::Kind::kDrop, kReplica);
   changes_.DropLost(now_);
   changes_.DropLost(now_);
 }
 
 TEST_F(ReconfigurationTest, ADropIsWithdrawnWhenTheReplicaIsBack) {
-  leading_.peers().SetDead({kReplica});
+  traffic_.peers().SetDead({kReplica});
   changes_.DropLost(now_);
-  leading_.peers().SetDead({});
+  traffic_.peers().SetDead({});
   changes_.DropLost(now_);
   EXPECT_FALSE(proposals_.drop().has_value());
 }
@@ -63,27 +63,27 @@ TEST_F(ReconfigurationTest, WhoDepartsIsDroppedThoughItLives) {
 }
 
 TEST_F(ReconfigurationTest, ALearnerIsAddedOnceItHasAll) {
-  leading_.BeginCopy(kLearner, now_);
+  traffic_.BeginCopy(kLearner, now_);
   changes_.AddLearner(0, now_);
   EXPECT_FALSE(proposals_.binding().has_value()) << "its copy is not there";
-  ASSERT_TRUE(leading_.OnCopied(1, now_));
+  ASSERT_TRUE(traffic_.OnCopied(1, now_));
   changes_.AddLearner(1, now_);
   EXPECT_FALSE(proposals_.binding().has_value()) << "it lacks what the primary took over";
   ExpectProposal(Proposal::Kind::kAdd, kLearner);
   changes_.AddLearner(0, now_);
   changes_.AddLearner(0, now_);
-  EXPECT_TRUE(leading_.peers().FindLearner()->proposed);
+  EXPECT_TRUE(traffic_.peers().FindLearner()->proposed);
 }
 
 TEST_F(ReconfigurationTest, ALearnerIsAddedOnceItsDiskHasWhatIsOnAllOthers) {
   log_.BeginAt(5, 1);
-  leading_.BeginCopy(kLearner, now_);
-  ASSERT_TRUE(leading_.OnAcknowledged(kReplica, {.acked = 5, .flushed = 5}, now_));
-  ASSERT_EQ(leading_.durable(), 5u);
-  ASSERT_TRUE(leading_.OnCopied(1, now_));
+  traffic_.BeginCopy(kLearner, now_);
+  ASSERT_TRUE(traffic_.OnAcknowledged(kReplica, {.acked = 5, .flushed = 5}, now_));
+  ASSERT_EQ(traffic_.durable(), 5u);
+  ASSERT_TRUE(traffic_.OnCopied(1, now_));
   changes_.AddLearner(0, now_);
   EXPECT_FALSE(proposals_.binding().has_value());
-  ASSERT_TRUE(leading_.OnAcknowledged(kLearner, {.acked = 5, .copy = 1, .flushed = 5}, now_));
+  ASSERT_TRUE(traffic_.OnAcknowledged(kLearner, {.acked = 5, .copy = 1, .flushed = 5}, now_));
   ExpectProposal(Proposal::Kind::kAdd, kLearner);
   changes_.AddLearner(0, now_);
 }

@@ -14,7 +14,7 @@ namespace adamant::parameter_server {
 /// Traffic of a bucket's primary with its peers in a configuration: entries and beacons go out,
 /// acknowledgements come back, and one learner at a time is copied to. It commits and proposes
 /// nothing. Threads: one at a time.
-class Leading {
+class PeerTraffic {
  public:
   struct Options {
     ReplicationTimes times;
@@ -22,11 +22,11 @@ class Leading {
   };
 
   /// The last three must outlive this; configuration and log are the replica's.
-  Leading(BucketId bucket,
-          const Options& options,
-          ReplicaHost& host,
-          const Configuration& configuration,
-          const EntryLog& log)
+  PeerTraffic(BucketId bucket,
+              const Options& options,
+              ReplicaHost& host,
+              const Configuration& configuration,
+              const EntryLog& log)
       : bucket_(bucket),
         times_(options.times),
         max_log_bytes_(options.max_log_bytes),

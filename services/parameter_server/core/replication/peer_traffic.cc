@@ -1,4 +1,4 @@
-#include "services/parameter_server/core/replication/leading.h"
+#include "services/parameter_server/core/replication/peer_traffic.h"
 
 #include <algorithm>
 #include <chrono>
@@ -18,12 +18,12 @@ constexpr int kCopyAgainAfterFull = 10;
 
 }  // namespace
 
-void Leading::Clear() {
+void PeerTraffic::Clear() {
   peers_.Clear();
   flush_wanted_ = false;
 }
 
-void Leading::BeginConfiguration(const ServerId& self, Clock::TimePoint now) {
+void PeerTraffic::BeginConfiguration(const ServerId& self, Clock::TimePoint now) {
   for (const ServerId& replica : configuration_.replicas) {
     if (replica != self) {
       peers_.Add(replica, Peer::Kind::kReplica, log_.committed(), now);
@@ -33,11 +33,11 @@ void Leading::BeginConfiguration(const ServerId& self, Clock::TimePoint now) {
 }
 
 // What a learner had of a copy that was given up, it has no longer.
-bool Leading::Counts(const Peer& peer, std::uint64_t copy) const {
+bool PeerTraffic::Counts(const Peer& peer, std::uint64_t copy) const {
   return copy == (peer.kind == Peer::Kind::kReplica ? 0 : last_copy_);
 }
 
-void Leading::Send(const ServerId& to, decltype(PeerMessage::kind) kind) {
+void PeerTraffic::Send(const ServerId& to, decltype(PeerMessage::kind) kind) {
   host_.Send(to,
              {.bucket = bucket_,
               .configuration_version = configuration_.version,
@@ -46,7 +46,7 @@ void Leading::Send(const ServerId& to, decltype(PeerMessage::kind) kind) {
 
 // --- Entries
 
-void Leading::OnAppended(const Entry& entry, Clock::TimePoint now) {
+void PeerTraffic::OnAppended(const Entry& entry, Clock::TimePoint now) {
   for (Peer& peer : peers_.all()) {
     KeptByLearner(peer, entry.bytes, now);
     if (peer.acked + 1 == entry.lsn) {
@@ -56,7 +56,7 @@ void Leading::OnAppended(const Entry& entry, Clock::TimePoint now) {
   }
 }
 
-void Leading::SendEntries(Peer& peer, Clock::TimePoint now) {
+void PeerTraffic::SendEntries(Peer& peer, Clock::TimePoint now) {
   if (!peer.in_step || peer.sent >= log_.prepared()) {
     return;
   }
@@ -73,7 +73,9 @@ void Leading::SendEntries(Peer& peer, Clock::TimePoint now) {
   peer.resend_at = now + kResendAfter;
 }
 
-bool Leading::OnAcknowledged(const ServerId& from, const PrepareAck& ack, Clock::TimePoint now) {
+bool PeerTraffic::OnAcknowledged(const ServerId& from,
+                                 const PrepareAck& ack,
+                                 Clock::TimePoint now) {
   Peer* const peer = peers_.Find(from);
   if (peer == nullptr || !Counts(*peer, ack.copy) || ack.acked > log_.prepared() ||
       ack.flushed > log_.prepared()) {
@@ -89,7 +91,7 @@ bool Leading::OnAcknowledged(const ServerId& from, const PrepareAck& ack, Clock:
   return true;
 }
 
-void Leading::Count(Peer& peer, Lsn acked, Lsn flushed, Clock::TimePoint now) {
+void PeerTraffic::Count(Peer& peer, Lsn acked, Lsn flushed, Clock::TimePoint now) {
   if (acked > peer.acked) {
     peer.acked = acked;
     peer.sent = std::max(peer.sent, acked);
@@ -99,7 +101,7 @@ void Leading::Count(Peer& peer, Lsn acked, Lsn flushed, Clock::TimePoint now) {
   RaiseDurable();
 }
 
-void Leading::SendAgain(Clock::TimePoint now) {
+void PeerTraffic::SendAgain(Clock::TimePoint now) {
   for (Peer& peer : peers_.all()) {
     if (peer.in_step && peer.acked < peer.sent && now >= peer.resend_at) {
       peer.sent = peer.acked;
@@ -110,9 +112,11 @@ void Leading::SendAgain(Clock::TimePoint now) {
 
 // --- What is on the disks
 
-void Leading::RaiseDurable() { durable_ = std::max(durable_, peers_.OnAllDisks(log_.OnDisk())); }
+void PeerTraffic::RaiseDurable() {
+  durable_ = std::max(durable_, peers_.OnAllDisks(log_.OnDisk()));
+}
 
-void Leading::RequestFlush(Clock::TimePoint now) {
+void PeerTraffic::RequestFlush(Clock::TimePoint now) {
   if (!peers_.all().empty()) {
     flush_wanted_ = true;
     next_beacon_ = std::min(next_beacon_, now);
@@ -121,9 +125,9 @@ void Leading::RequestFlush(Clock::TimePoint now) {
 
 // --- Beacons
 
-void Leading::PostponeBeacons(Clock::TimePoint now) { next_beacon_ = now + times_.beacon; }
+void PeerTraffic::PostponeBeacons(Clock::TimePoint now) { next_beacon_ = now + times_.beacon; }
 
-void Leading::SendBeacons(Clock::TimePoint now) {
+void PeerTraffic::SendBeacons(Clock::TimePoint now) {
   PostponeBeacons(now);
   for (const Peer& peer : peers_.all()) {
     if (peer.kind != Peer::Kind::kCopying) {
@@ -133,7 +137,7 @@ void Leading::SendBeacons(Clock::TimePoint now) {
   flush_wanted_ = false;
 }
 
-void Leading::SendBeacon(const Peer& peer, Clock::TimePoint now) {
+void PeerTraffic::SendBeacon(const Peer& peer, Clock::TimePoint now) {
   ADAMANT_FAILPOINT("replica/send_beacon");
   Send(peer.server,
        Beacon{.generation = configuration_.generation,
@@ -145,7 +149,9 @@ void Leading::SendBeacon(const Peer& peer, Clock::TimePoint now) {
               .flush = flush_wanted_ || peer.flushed < durable_});
 }
 
-bool Leading::OnAnswered(const ServerId& from, const BeaconAnswer& answer, Clock::TimePoint now) {
+bool PeerTraffic::OnAnswered(const ServerId& from,
+                             const BeaconAnswer& answer,
+                             Clock::TimePoint now) {
   Peer* const peer = peers_.Find(from);
   if (peer == nullptr || !Counts(*peer, answer.copy) || answer.sent > now ||
       answer.acked > log_.prepared() || answer.flushed > log_.prepared()) {
@@ -165,7 +171,7 @@ bool Leading::OnAnswered(const ServerId& from, const BeaconAnswer& answer, Clock
   return true;
 }
 
-bool Leading::OnConnected(const ServerId& server, Clock::TimePoint now) {
+bool PeerTraffic::OnConnected(const ServerId& server, Clock::TimePoint now) {
   Peer* const peer = peers_.Find(server);
   if (peer == nullptr) {
     return false;
@@ -181,7 +187,7 @@ bool Leading::OnConnected(const ServerId& server, Clock::TimePoint now) {
 
 // --- Learners
 
-void Leading::BeginCopy(const ServerId& learner, Clock::TimePoint now) {
+void PeerTraffic::BeginCopy(const ServerId& learner, Clock::TimePoint now) {
   ADAMANT_FAILPOINT("copy/begin");
   Peer& peer = peers_.Add(learner, Peer::Kind::kCopying, log_.committed(), now);
   KeptByLearner(peer, log_.bytes(), now);
@@ -189,14 +195,14 @@ void Leading::BeginCopy(const ServerId& learner, Clock::TimePoint now) {
   SendEntries(peer, now);
 }
 
-void Leading::GiveUpCopy() {
+void PeerTraffic::GiveUpCopy() {
   if (peers_.RemoveLearner()) {
     host_.StopCopy(bucket_);
   }
 }
 
 // What is prepared since the copy began: the learner keeps it until the copy is there.
-void Leading::KeptByLearner(Peer& peer, std::uint64_t bytes, Clock::TimePoint now) const {
+void PeerTraffic::KeptByLearner(Peer& peer, std::uint64_t bytes, Clock::TimePoint now) const {
   if (peer.kind == Peer::Kind::kCopying) {
     peer.kept_bytes += bytes;
     if (peer.kept_bytes >= max_log_bytes_ && !peer.full_since.has_value()) {
@@ -205,7 +211,7 @@ void Leading::KeptByLearner(Peer& peer, std::uint64_t bytes, Clock::TimePoint no
   }
 }
 
-void Leading::CheckCopy(Clock::TimePoint now) {
+void PeerTraffic::CheckCopy(Clock::TimePoint now) {
   const Peer* const learner = peers_.FindLearner();
   if (learner == nullptr || learner->proposed) {
     return;
@@ -219,14 +225,16 @@ void Leading::CheckCopy(Clock::TimePoint now) {
   }
 }
 
-void Leading::OnCopyAcknowledged(const ServerId& from, const CopyAck& ack, Clock::TimePoint now) {
+void PeerTraffic::OnCopyAcknowledged(const ServerId& from,
+                                     const CopyAck& ack,
+                                     Clock::TimePoint now) {
   if (Peer* const peer = peers_.Find(from);
       peer != nullptr && peer->kind == Peer::Kind::kCopying && ack.copy == last_copy_) {
     peer->heard = now;
   }
 }
 
-bool Leading::OnCopied(std::uint64_t copy, Clock::TimePoint now) {
+bool PeerTraffic::OnCopied(std::uint64_t copy, Clock::TimePoint now) {
   Peer* const learner = peers_.FindLearner();
   if (learner == nullptr || learner->kind != Peer::Kind::kCopying || copy != last_copy_) {
     return false;
@@ -239,7 +247,7 @@ bool Leading::OnCopied(std::uint64_t copy, Clock::TimePoint now) {
   return true;
 }
 
-Clock::TimePoint Leading::NextCheck(bool dropping) const {
+Clock::TimePoint PeerTraffic::NextCheck(bool dropping) const {
   const Clock::TimePoint next = peers_.NextCheck(dropping);
   return peers_.all().empty() ? next : std::min(next, next_beacon_);
 }
