@@ -49,8 +49,7 @@ JobController::JobController(JobSettings settings, JobState state)
       training_(settings_, state_, outbox_, processes_, starter_, placement_, outcome_),
       server_reports_(processes_, placement_, training_, outcome_),
       admission_(settings_, state_, outbox_, processes_, data_reports_, training_),
-      departures_(
-          settings_, state_, processes_, restarts_, silence_, placement_, training_, outcome_),
+      losses_(settings_, state_, processes_, restarts_, silence_, placement_, training_, outcome_),
       suspension_(settings_, state_, training_, outcome_),
       start_deadline_(settings_, state_, outbox_, processes_, outcome_),
       deadlines_(settings_, state_),
@@ -156,7 +155,7 @@ std::vector<Action> JobController::Handle(const Event& event, TimePoint now, boo
     return {};
   }
   if (std::holds_alternative<Tick>(event)) {
-    departures_.LoseSilent(now);
+    losses_.LoseSilent(now);
   }
   OnTimer(now);
   if (state_.phase != before && !state_.released) {
@@ -172,7 +171,7 @@ void JobController::Dispatch(const Event& event, TimePoint now) {
   } else if (const auto* gone = std::get_if<Disconnected>(&event)) {
     processes_.OnDisconnected(gone->connection);
   } else if (const auto* exited = std::get_if<ProcessExited>(&event)) {
-    departures_.OnExited(*exited, now);
+    losses_.OnExited(*exited, now);
   } else if (const auto* exported = std::get_if<Exported>(&event)) {
     training_.OnExported(*exported, now);
   } else if (const auto* suspend = std::get_if<SuspendRequested>(&event)) {
@@ -249,7 +248,7 @@ void JobController::OnHeartbeat(ProcessTable::Slot& slot,
   } else if (const auto* server = std::get_if<ParameterServerProgress>(&heartbeat.progress)) {
     server_reports_.OnProgress(slot.id, *server, now);
   }
-  departures_.LoseIfHung(slot, heartbeat.busy_seconds, now);
+  losses_.LoseIfHung(slot, heartbeat.busy_seconds, now);
 }
 
 void JobController::OnSpecChanged(const JobSettings& settings, TimePoint now) {

@@ -11,8 +11,8 @@
 #include "operator/core/job/active_time.h"
 #include "operator/core/job/admission.h"
 #include "operator/core/job/deadlines.h"
-#include "operator/core/job/departures.h"
 #include "operator/core/job/job_report.h"
+#include "operator/core/job/process_losses.h"
 #include "operator/core/job/server_reports.h"
 #include "operator/core/job/start_deadline.h"
 #include "operator/core/job/suspension.h"
@@ -154,7 +154,7 @@ class JobController {
   TrainingRun training_;
   ServerReports server_reports_;
   Admission admission_;
-  Departures departures_;
+  ProcessLosses losses_;
   Suspension suspension_;
   StartDeadline start_deadline_;
   Deadlines deadlines_;

@@ -1,4 +1,4 @@
-#include "operator/core/job/departures.h"
+#include "operator/core/job/process_losses.h"
 
 #include <chrono>
 #include <utility>
@@ -21,7 +21,7 @@ ProcessLoss LossOf(const ProcessExited& event, bool has_run) {
 
 }  // namespace
 
-void Departures::OnExited(const ProcessExited& event, TimePoint now) {
+void ProcessLosses::OnExited(const ProcessExited& event, TimePoint now) {
   if (!processes_.Has(event.id)) {
     return;
   }
@@ -59,7 +59,7 @@ void Departures::OnExited(const ProcessExited& event, TimePoint now) {
 // process waits for it all the same; for one that was deleted nobody can wait. What the empty one
 // lacks comes from other copies; a bucket of which there is none is lost as with any lost disk.
 // Those copies go on without it: not in a job that has ended or is suspended.
-void Departures::LeaveVolume(const ProcessExited& event) {
+void ProcessLosses::LeaveVolume(const ProcessExited& event) {
   if (event.id.role != Role::kParameterServer) {
     return;
   }
@@ -71,7 +71,7 @@ void Departures::LeaveVolume(const ProcessExited& event) {
   }
 }
 
-void Departures::LoseSilent(TimePoint now) {
+void ProcessLosses::LoseSilent(TimePoint now) {
   while (!outcome_.IsDecided()) {
     ProcessTable::Slot* silent = silence_.FindSilent(now);
     if (silent == nullptr) {
@@ -91,7 +91,7 @@ void Departures::LoseSilent(TimePoint now) {
   }
 }
 
-void Departures::LoseIfHung(ProcessTable::Slot& slot, double busy_seconds, TimePoint now) {
+void ProcessLosses::LoseIfHung(ProcessTable::Slot& slot, double busy_seconds, TimePoint now) {
   if (slot.leaving || std::chrono::duration<double>(busy_seconds) < settings_.hang_timeout) {
     return;
   }
@@ -102,13 +102,13 @@ void Departures::LoseIfHung(ProcessTable::Slot& slot, double busy_seconds, TimeP
            now);
 }
 
-void Departures::MarkLost(ProcessTable::Slot& slot, ProcessLoss loss, TimePoint now) {
+void ProcessLosses::MarkLost(ProcessTable::Slot& slot, ProcessLoss loss, TimePoint now) {
   restarts_.MarkLost(slot, std::move(loss), now);
   training_.OnLost(slot.id, now);
   training_.PublishMembers(now);
 }
 
-void Departures::OnLeft(ProcessTable::Slot& slot, TimePoint now) {
+void ProcessLosses::OnLeft(ProcessTable::Slot& slot, TimePoint now) {
   processes_.Vacate(slot, now);
   training_.OnLost(slot.id, now);
   training_.PublishMembers(now);

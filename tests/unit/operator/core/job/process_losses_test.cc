@@ -1,4 +1,4 @@
-#include "operator/core/job/departures.h"
+#include "operator/core/job/process_losses.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using testing::Not;
 using testing::SizeIs;
 using Liveness = ProcessTable::Liveness;
 
-class DeparturesTest : public JobParts {
+class ProcessLossesTest : public JobParts {
  protected:
   static ProcessExited EndOf(SlotId id) {
     return {.id = id, .generation = 1, .how = "exited with code 1"};
@@ -36,11 +36,11 @@ class DeparturesTest : public JobParts {
   }
 
   std::vector<Action> Exit(const ProcessExited& event) {
-    departures_.OnExited(event, now_);
+    losses_.OnExited(event, now_);
     return Take();
   }
   std::vector<Action> LoseSilent() {
-    departures_.LoseSilent(now_);
+    losses_.LoseSilent(now_);
     return Take();
   }
 
@@ -58,13 +58,13 @@ class DeparturesTest : public JobParts {
   [[nodiscard]] Liveness LivenessOf(SlotId id) const { return processes_.At(id).liveness; }
 
   RestartPolicy restarts_{settings_, state_, outbox_, processes_};
-  Departures departures_{
+  ProcessLosses losses_{
       settings_, state_, processes_, restarts_, silence_, placement_, training_, outcome_};
 };
 
 // --- Processes that have ended
 
-TEST_F(DeparturesTest, WhatHasEndedIsLostAndStartsAgainWithinTheBudget) {
+TEST_F(ProcessLossesTest, WhatHasEndedIsLostAndStartsAgainWithinTheBudget) {
   BeginTraining();
   EXPECT_THAT(Pick<Note>(Exit(EndOf(kWorker0))), Contains(IsLost("worker-0 exited with code 1")));
   EXPECT_EQ(LivenessOf(kWorker0), Liveness::kWaiting);
@@ -72,7 +72,7 @@ TEST_F(DeparturesTest, WhatHasEndedIsLostAndStartsAgainWithinTheBudget) {
   EXPECT_FALSE(outcome_.IsDecided());
 }
 
-TEST_F(DeparturesTest, ALossBeyondTheBudgetFailsTheJob) {
+TEST_F(ProcessLossesTest, ALossBeyondTheBudgetFailsTheJob) {
   BeginTraining();
   settings_.restart_limit = 0;
   Exit(EndOf(kWorker0));
@@ -80,7 +80,7 @@ TEST_F(DeparturesTest, ALossBeyondTheBudgetFailsTheJob) {
   EXPECT_EQ(state_.end, EndKind::kOutOfRestarts);
 }
 
-TEST_F(DeparturesTest, TheOthersAreToldWhoIsLeft) {
+TEST_F(ProcessLossesTest, TheOthersAreToldWhoIsLeft) {
   BeginTraining();
   const auto views = Sent<Membership>(Exit(EndOf(kWorker0)));
   ASSERT_THAT(views, SizeIs(5));
@@ -88,21 +88,21 @@ TEST_F(DeparturesTest, TheOthersAreToldWhoIsLeft) {
   EXPECT_THAT(views[0].second.members, SizeIs(5));
 }
 
-TEST_F(DeparturesTest, WhatWasExpectedOfAProcessEndsWithIt) {
+TEST_F(ProcessLossesTest, WhatWasExpectedOfAProcessEndsWithIt) {
   BeginTraining();
   training_.OnAlarm(kServer0, "disk full", now_);
   Exit(EndOf(kServer0));
   EXPECT_EQ(training_.alarms().AlarmOf(kServer0), "");
 }
 
-TEST_F(DeparturesTest, AnEndThatIsToldAgainCountsOnce) {
+TEST_F(ProcessLossesTest, AnEndThatIsToldAgainCountsOnce) {
   BeginTraining();
   Exit(EndOf(kWorker0));
   EXPECT_THAT(Exit(EndOf(kWorker0)), IsEmpty());
   EXPECT_EQ(state_.restarts, 1u);
 }
 
-TEST_F(DeparturesTest, TheEndOfAnEarlierProcessOrOfNoneOfTheJobSaysNothing) {
+TEST_F(ProcessLossesTest, TheEndOfAnEarlierProcessOrOfNoneOfTheJobSaysNothing) {
   BeginTraining();
   ProcessExited earlier = EndOf(kServer0);
   earlier.generation = 0;
@@ -111,7 +111,7 @@ TEST_F(DeparturesTest, TheEndOfAnEarlierProcessOrOfNoneOfTheJobSaysNothing) {
   EXPECT_EQ(LivenessOf(kServer0), Liveness::kRunning);
 }
 
-TEST_F(DeparturesTest, AServerCountsAsDeadOnceItsEndIsProved) {
+TEST_F(ProcessLossesTest, AServerCountsAsDeadOnceItsEndIsProved) {
   BeginTraining();
   ProcessExited event = EndOf(kServer0);
   event.proved = false;
@@ -122,7 +122,7 @@ TEST_F(DeparturesTest, AServerCountsAsDeadOnceItsEndIsProved) {
   EXPECT_THAT(state_.dead, ElementsAre(ServerId{.slot = 0, .incarnation = 1}));
 }
 
-TEST_F(DeparturesTest, OnceTheJobHasEndedAnEndIsNoLoss) {
+TEST_F(ProcessLossesTest, OnceTheJobHasEndedAnEndIsNoLoss) {
   BeginTraining();
   outcome_.End(Phase::kSuspended, "for a while");
   EXPECT_THAT(Pick<Note>(Exit(EndOf(kWorker0))), IsEmpty());
@@ -130,7 +130,7 @@ TEST_F(DeparturesTest, OnceTheJobHasEndedAnEndIsNoLoss) {
   EXPECT_EQ(state_.restarts, 0u);
 }
 
-TEST_F(DeparturesTest, AWorkerThatWasOneTooManyIsNoLoss) {
+TEST_F(ProcessLossesTest, AWorkerThatWasOneTooManyIsNoLoss) {
   BeginTraining();
   DismissWorker1();
   const auto actions = Exit(EndOf(kWorker1));
@@ -140,7 +140,7 @@ TEST_F(DeparturesTest, AWorkerThatWasOneTooManyIsNoLoss) {
   EXPECT_EQ(state_.restarts, 0u);
 }
 
-TEST_F(DeparturesTest, WhatCannotRunFailsTheJobUnlessItHasRunBefore) {
+TEST_F(ProcessLossesTest, WhatCannotRunFailsTheJobUnlessItHasRunBefore) {
   ProcessExited event = EndOf(kWorker0);
   event.cannot_run = true;
   JoinAll();
@@ -154,7 +154,7 @@ TEST_F(DeparturesTest, WhatCannotRunFailsTheJobUnlessItHasRunBefore) {
 
 // --- Volumes
 
-TEST_F(DeparturesTest, AServerLeavesTheVolumeThatIsLostWithItsNodeUnlessABucketNeedsIt) {
+TEST_F(ProcessLossesTest, AServerLeavesTheVolumeThatIsLostWithItsNodeUnlessABucketNeedsIt) {
   JoinAll();
   Exit(LossOfNode(kServer0));
   EXPECT_EQ(processes_.VolumeOf(kServer0), 2u);
@@ -162,7 +162,7 @@ TEST_F(DeparturesTest, AServerLeavesTheVolumeThatIsLostWithItsNodeUnlessABucketN
   EXPECT_EQ(processes_.VolumeOf(kServer0), 2u) << "once";
 }
 
-TEST_F(DeparturesTest, AServerKeepsAVolumeThatABucketNeedsUnlessItWasDeleted) {
+TEST_F(ProcessLossesTest, AServerKeepsAVolumeThatABucketNeedsUnlessItWasDeleted) {
   BeginTraining();
   Exit(LossOfNode(kServer0));
   EXPECT_EQ(processes_.VolumeOf(kServer0), 1u);
@@ -172,7 +172,7 @@ TEST_F(DeparturesTest, AServerKeepsAVolumeThatABucketNeedsUnlessItWasDeleted) {
   EXPECT_EQ(processes_.VolumeOf(kServer1), 2u);
 }
 
-TEST_F(DeparturesTest, AServerThatMovesLeavesItsVolumeAndOneThatJustEndsDoesNot) {
+TEST_F(ProcessLossesTest, AServerThatMovesLeavesItsVolumeAndOneThatJustEndsDoesNot) {
   JoinAll();
   ProcessExited event = EndOf(kServer0);
   event.moves = true;
@@ -182,7 +182,7 @@ TEST_F(DeparturesTest, AServerThatMovesLeavesItsVolumeAndOneThatJustEndsDoesNot)
   EXPECT_EQ(processes_.VolumeOf(kServer1), 1u);
 }
 
-TEST_F(DeparturesTest, InAJobThatHasEndedOrGoesBackVolumesStay) {
+TEST_F(ProcessLossesTest, InAJobThatHasEndedOrGoesBackVolumesStay) {
   JoinAll();
   state_.recovery.going_back = true;
   Exit(LossOfNode(kServer0));
@@ -195,7 +195,7 @@ TEST_F(DeparturesTest, InAJobThatHasEndedOrGoesBackVolumesStay) {
 
 // --- Processes that are silent
 
-TEST_F(DeparturesTest, WhoIsSilentIsKilledAndJudgedWhenItHasEnded) {
+TEST_F(ProcessLossesTest, WhoIsSilentIsKilledAndJudgedWhenItHasEnded) {
   BeginTraining();
   now_ += settings_.silence_timeout;
   HearAllBut({kWorker0});
@@ -207,7 +207,7 @@ TEST_F(DeparturesTest, WhoIsSilentIsKilledAndJudgedWhenItHasEnded) {
   EXPECT_EQ(state_.restarts, 1u);
 }
 
-TEST_F(DeparturesTest, WhyItWasSilentIsKnownOnceItsNodeIsLost) {
+TEST_F(ProcessLossesTest, WhyItWasSilentIsKnownOnceItsNodeIsLost) {
   BeginTraining();
   now_ += settings_.silence_timeout;
   HearAllBut({kWorker0});
@@ -217,14 +217,14 @@ TEST_F(DeparturesTest, WhyItWasSilentIsKnownOnceItsNodeIsLost) {
   EXPECT_EQ(state_.restarts, 0u);
 }
 
-TEST_F(DeparturesTest, WhoHasNotJoinedInTimeIsKilled) {
+TEST_F(ProcessLossesTest, WhoHasNotJoinedInTimeIsKilled) {
   now_ += settings_.join_timeout;
   const auto actions = LoseSilent();
   EXPECT_THAT(Pick<KillProcess>(actions), SizeIs(6));
   EXPECT_THAT(Pick<Note>(actions), Contains(IsLost("worker-1 did not join within 60 s")));
 }
 
-TEST_F(DeparturesTest, AWorkerThatDoesNotLeaveInItsTimeIsKilledAndIsNoLoss) {
+TEST_F(ProcessLossesTest, AWorkerThatDoesNotLeaveInItsTimeIsKilledAndIsNoLoss) {
   BeginTraining();
   DismissWorker1();
   now_ += WorkerScaler::kLeaveTimeout;
@@ -235,7 +235,7 @@ TEST_F(DeparturesTest, AWorkerThatDoesNotLeaveInItsTimeIsKilledAndIsNoLoss) {
   EXPECT_EQ(LivenessOf(kWorker1), Liveness::kAbsent);
 }
 
-TEST_F(DeparturesTest, OnceTheJobHasEndedNobodyIsKilledForSilence) {
+TEST_F(ProcessLossesTest, OnceTheJobHasEndedNobodyIsKilledForSilence) {
   BeginTraining();
   outcome_.End(Phase::kSuspended, "for a while");
   now_ += settings_.silence_timeout;
@@ -244,11 +244,11 @@ TEST_F(DeparturesTest, OnceTheJobHasEndedNobodyIsKilledForSilence) {
 
 // --- Processes that hang
 
-TEST_F(DeparturesTest, WhoIsBusyWithOneThingForTooLongIsKilled) {
+TEST_F(ProcessLossesTest, WhoIsBusyWithOneThingForTooLongIsKilled) {
   BeginTraining();
-  departures_.LoseIfHung(processes_.At(kServer0), 119.9, now_);
+  losses_.LoseIfHung(processes_.At(kServer0), 119.9, now_);
   EXPECT_THAT(Take(), IsEmpty());
-  departures_.LoseIfHung(processes_.At(kServer0), 120, now_);
+  losses_.LoseIfHung(processes_.At(kServer0), 120, now_);
   const auto actions = Take();
   EXPECT_THAT(Pick<KillProcess>(actions), ElementsAre(Field(&KillProcess::id, kServer0)));
   EXPECT_THAT(Pick<Note>(actions),
@@ -256,10 +256,10 @@ TEST_F(DeparturesTest, WhoIsBusyWithOneThingForTooLongIsKilled) {
   EXPECT_EQ(LivenessOf(kServer0), Liveness::kWaiting);
 }
 
-TEST_F(DeparturesTest, AWorkerThatIsToLeaveMayBeBusyInItsTime) {
+TEST_F(ProcessLossesTest, AWorkerThatIsToLeaveMayBeBusyInItsTime) {
   BeginTraining();
   DismissWorker1();
-  departures_.LoseIfHung(processes_.At(kWorker1), 120, now_);
+  losses_.LoseIfHung(processes_.At(kWorker1), 120, now_);
   EXPECT_THAT(Take(), IsEmpty());
 }
 

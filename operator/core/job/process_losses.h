@@ -16,19 +16,19 @@ namespace adamant::controller {
 /// Takes processes away: those that have ended, are silent or hang. What is lost is judged, which
 /// may fail the job; the rest of it goes on without them.
 /// Threads: one thread at a time.
-class Departures {
+class ProcessLosses {
  public:
   using TimePoint = Clock::TimePoint;
 
   /// The arguments must outlive this.
-  Departures(const JobSettings& settings,
-             const JobState& state,
-             ProcessTable& processes,
-             RestartPolicy& restarts,
-             SilenceWatch& silence,
-             Placement& placement,
-             TrainingRun& training,
-             Outcome& outcome)
+  ProcessLosses(const JobSettings& settings,
+                const JobState& state,
+                ProcessTable& processes,
+                RestartPolicy& restarts,
+                SilenceWatch& silence,
+                Placement& placement,
+                TrainingRun& training,
+                Outcome& outcome)
       : settings_(settings),
         state_(state),
         processes_(processes),
