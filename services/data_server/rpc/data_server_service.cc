@@ -18,6 +18,7 @@
 #include "services/common/base/mutex.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/codec/control.h"
+#include "services/common/codec/work.h"
 #include "services/common/job/job.h"
 #include "services/common/job/warm_start_of.h"
 #include "services/data_server/core/batches/batch_builder.h"

@@ -6,7 +6,7 @@
 
 #include "proto/adamant/v1/data_server.pb.h"
 #include "services/common/base/log.h"
-#include "services/data_server/rpc/convert.h"
+#include "services/data_server/rpc/message_codec.h"
 
 namespace adamant::data_server {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "proto/adamant/v1/data_server.pb.h"
 #include "services/common/base/status_macros.h"
-#include "services/data_server/rpc/convert.h"
+#include "services/data_server/rpc/message_codec.h"
 #include "services/data_server/rpc/work_stream.h"
 
 namespace adamant::data_server {

@@ -11,7 +11,7 @@
 #include "proto/adamant/v1/parameter_server.pb.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/codec/updates.h"
-#include "services/worker/rpc/convert.h"
+#include "services/worker/rpc/message_to_frame.h"
 
 namespace adamant::worker {
 namespace {

@@ -4,11 +4,11 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "proto/adamant/v1/data_server.pb.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/codec/work.h"
-#include "services/worker/rpc/convert.h"
 
 namespace adamant::worker {
 namespace {
@@ -19,6 +19,14 @@ absl::StatusOr<v1::WorkReply> Parse(const rpc::IncomingFrame& frame) {
     return absl::DataLossError("a data server sent a header that is no WorkReply");
   }
   return reply;
+}
+
+std::vector<Lease> LeasesOf(const v1::Acknowledged& acknowledged) {
+  std::vector<Lease> leases;
+  for (const v1::Lease& lease : acknowledged.leases()) {
+    leases.push_back(codec::Decode(lease));
+  }
+  return leases;
 }
 
 }  // namespace

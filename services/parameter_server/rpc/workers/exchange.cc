@@ -13,7 +13,7 @@
 #include "services/common/base/status_macros.h"
 #include "services/common/codec/updates.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
-#include "services/parameter_server/rpc/messages/convert.h"
+#include "services/parameter_server/rpc/messages/frame_codec.h"
 #include "services/parameter_server/rpc/workers/replies.h"
 
 namespace adamant::parameter_server {

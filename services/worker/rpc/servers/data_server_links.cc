@@ -6,7 +6,6 @@
 
 #include "proto/adamant/v1/data_server.pb.h"
 #include "services/common/base/rng.h"
-#include "services/worker/rpc/convert.h"
 
 namespace adamant::worker {
 

@@ -5,7 +5,6 @@
 
 #include "proto/adamant/v1/parameter_server.pb.h"
 #include "services/common/base/rng.h"
-#include "services/worker/rpc/convert.h"
 
 namespace adamant::worker {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "tests/simulation/job/network/convert.h"
+#include "tests/simulation/job/network/frame_to_push.h"
 
 namespace adamant::simulation {
 

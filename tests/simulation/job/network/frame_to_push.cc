@@ -1,4 +1,4 @@
-#include "tests/simulation/job/network/convert.h"
+#include "tests/simulation/job/network/frame_to_push.h"
 
 #include <deque>
 #include <memory>

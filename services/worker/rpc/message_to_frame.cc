@@ -1,4 +1,4 @@
-#include "services/worker/rpc/convert.h"
+#include "services/worker/rpc/message_to_frame.h"
 
 #include <span>
 
@@ -15,14 +15,6 @@ void Lend(std::span<const float> values, const PushPayload& payload, rpc::Outgoi
 }
 
 }  // namespace
-
-std::vector<Lease> LeasesOf(const v1::Acknowledged& acknowledged) {
-  std::vector<Lease> leases;
-  for (const v1::Lease& lease : acknowledged.leases()) {
-    leases.push_back(codec::Decode(lease));
-  }
-  return leases;
-}
 
 rpc::OutgoingFrame FrameOf(const PushMessage& message, const PushPayload& payload) {
   v1::ExchangeRequest request;

@@ -8,7 +8,7 @@
 
 namespace adamant::data_server {
 
-/// Between the wire's messages and the core's. Threads: any.
+/// The core's messages from those of the wire, and back. Threads: any.
 Acknowledge FromProto(WorkerId worker, const v1::Acknowledge& message);
 HandBack FromProto(WorkerId worker, const v1::HandBack& message);
 

@@ -1,4 +1,4 @@
-#include "services/data_server/rpc/convert.h"
+#include "services/data_server/rpc/message_codec.h"
 
 #include "services/common/codec/work.h"
 

@@ -1,4 +1,4 @@
-#include "services/parameter_server/rpc/messages/convert.h"
+#include "services/parameter_server/rpc/messages/frame_codec.h"
 
 #include "proto/adamant/v1/parameter_server.pb.h"
 #include "services/common/codec/updates.h"
