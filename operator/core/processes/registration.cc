@@ -5,9 +5,9 @@
 namespace adamant::controller {
 
 std::string Registration::Objection(const Join& join) const {
-  if (join.format_version != kFormatVersion) {
+  if (join.format_version != kControlFormatVersion) {
     return "this member speaks format version " + std::to_string(join.format_version) +
-           ", the controller speaks " + std::to_string(kFormatVersion);
+           ", the controller speaks " + std::to_string(kControlFormatVersion);
   }
   if (processes_.IsSurplus(join.id)) {
     return "the job has no " + ToString(join.id);

@@ -23,7 +23,7 @@ using protocol::Failure;
 using protocol::FlushWorker;
 using protocol::Heartbeat;
 using protocol::Join;
-using protocol::kFormatVersion;
+using protocol::kControlFormatVersion;
 using protocol::Leaving;
 using protocol::Loading;
 using protocol::Member;

@@ -292,7 +292,7 @@ std::uint64_t ChecksumOf(std::string_view bytes) {
 template <class Value>
 std::string EncodeValue(const Value& value) {
   StateWriter writer;
-  writer.Field(kStateVersion);
+  writer.Field(kStateFormatVersion);
   Walk(writer, value);
   writer.Field(ChecksumOf(writer.bytes()));
   return std::move(writer.bytes());
@@ -304,14 +304,14 @@ absl::StatusOr<Value> DecodeValue(std::string_view bytes, const std::string& wha
     return absl::DataLossError(what + " is cut short: " + std::to_string(bytes.size()) + " bytes");
   }
   std::uint64_t version = 0;
-  StateReader(bytes.substr(0, 8), kStateVersion).Field(version);
-  if (version < kOldestVersion || version > kStateVersion) {
-    return absl::FailedPreconditionError(what + " has format version " + std::to_string(version) +
-                                         ", this program reads " + std::to_string(kOldestVersion) +
-                                         " to " + std::to_string(kStateVersion));
+  StateReader(bytes.substr(0, 8), kStateFormatVersion).Field(version);
+  if (version < kOldestStateFormatVersion || version > kStateFormatVersion) {
+    return absl::FailedPreconditionError(
+        what + " has format version " + std::to_string(version) + ", this program reads " +
+        std::to_string(kOldestStateFormatVersion) + " to " + std::to_string(kStateFormatVersion));
   }
   std::uint64_t checksum = 0;
-  StateReader(bytes.substr(bytes.size() - 8), kStateVersion).Field(checksum);
+  StateReader(bytes.substr(bytes.size() - 8), kStateFormatVersion).Field(checksum);
   const std::string_view guarded = bytes.substr(0, bytes.size() - 8);
   Value value;
   StateReader reader(guarded.substr(8), version);

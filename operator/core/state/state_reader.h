@@ -12,7 +12,7 @@
 namespace adamant::controller {
 
 /// Oldest format version that is still read.
-inline constexpr std::uint64_t kOldestVersion = 3;
+inline constexpr std::uint64_t kOldestStateFormatVersion = 3;
 
 /// Calls `codec` with each field of `value` in turn, in the order in which they are stored.
 template <class Codec, class Value>

@@ -8,7 +8,7 @@
 namespace adamant::controller {
 
 /// Format version of what is stored of a job.
-inline constexpr std::uint64_t kStateVersion = 17;
+inline constexpr std::uint64_t kStateFormatVersion = 17;
 
 /// Calls `codec` with each field of `value` in turn, in the order in which they are stored.
 template <class Codec, class Value>
@@ -37,7 +37,7 @@ class StateWriter {
   }
 
   [[nodiscard]] std::string& bytes() { return bytes_; }
-  [[nodiscard]] static std::uint64_t version() { return kStateVersion; }
+  [[nodiscard]] static std::uint64_t version() { return kStateFormatVersion; }
 
  private:
   std::string bytes_;

@@ -7,13 +7,13 @@
 
 #include "proto/adamant/v1/parameter_server.pb.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/protocol/format_versions.h"
 #include "services/common/rpc/frame.h"
 
 namespace adamant::local {
 namespace {
 
 constexpr char kExchange[] = "/adamant.v1.ParameterServer/Exchange";
-constexpr std::uint32_t kFormatVersion = 1;
 
 // Shards asked for at once, and the largest reply: they are 1 MB each.
 constexpr std::size_t kShardsPerFetch = 16;
@@ -34,7 +34,7 @@ class Reader {
   absl::Status Hello(std::uint64_t job_uid) {
     v1::ExchangeRequest request;
     v1::ExchangeHello& hello = *request.mutable_hello();
-    hello.set_format_version(kFormatVersion);
+    hello.set_format_version(protocol::kExchangeFormatVersion);
     hello.set_job_uid(job_uid);
     hello.set_read_only(true);
     ADAMANT_ASSIGN_OR_RETURN(const rpc::IncomingFrame frame, Call(request));

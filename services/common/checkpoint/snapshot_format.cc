@@ -4,6 +4,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <span>
+#include <string>
 #include <system_error>
 #include <vector>
 
@@ -12,6 +13,7 @@
 namespace adamant::checkpoint {
 namespace {
 
+constexpr int kMarkFormatVersion = 1;
 constexpr std::string_view kCopyPrefix = "snapshot/";  // before the marks, as keys are ordered
 
 /// After all that a key may go on with.
@@ -61,7 +63,8 @@ std::string EncodeMark(const protocol::SnapshotBucket& about) {
   char text[128];
   std::snprintf(text,
                 sizeof(text),
-                "1 %" PRIu64 " %" PRIu64 " %" PRIu64 " %016" PRIx64,
+                "%d %" PRIu64 " %" PRIu64 " %" PRIu64 " %016" PRIx64,
+                kMarkFormatVersion,
                 about.configuration_version.value(),
                 about.generation,
                 about.updates,
@@ -71,16 +74,19 @@ std::string EncodeMark(const protocol::SnapshotBucket& about) {
 
 absl::StatusOr<protocol::SnapshotBucket> DecodeMark(BucketId bucket, const std::string& text) {
   protocol::SnapshotBucket about{.bucket = bucket};
+  int format_version = 0;
   std::uint64_t version = 0;
   const int read = std::sscanf(text.c_str(),
-                               "1 %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNx64,
+                               "%d %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNx64,
+                               &format_version,
                                &version,
                                &about.generation,
                                &about.updates,
                                &about.checksum);
-  if (read != 4) {
+  if (read != 5 || format_version != kMarkFormatVersion) {
     return absl::FailedPreconditionError("the mark of a snapshot says \"" + text +
-                                         "\", this program reads format version 1");
+                                         "\", this program reads format version " +
+                                         std::to_string(kMarkFormatVersion));
   }
   about.configuration_version = version;
   return about;

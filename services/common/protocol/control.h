@@ -9,13 +9,12 @@
 
 #include "services/common/base/ids.h"
 #include "services/common/protocol/buckets.h"
+#include "services/common/protocol/format_versions.h"
 #include "services/common/protocol/ids.h"
 #include "services/common/protocol/work.h"
 
 /// Messages between the processes of a job and its controller.
 namespace adamant::protocol {
-
-inline constexpr std::uint32_t kFormatVersion = 1;
 
 /// At most: bins of a histogram of staleness, of 0 and of each power of two.
 inline constexpr std::size_t kStalenessBins = 65;
@@ -23,7 +22,7 @@ inline constexpr std::size_t kStalenessBins = 65;
 // --- From members
 
 struct Join {
-  std::uint32_t format_version = kFormatVersion;
+  std::uint32_t format_version = kControlFormatVersion;
   SlotId id;
   std::string uid{};
   std::string address{};

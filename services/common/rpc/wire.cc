@@ -8,7 +8,8 @@
 namespace adamant::rpc {
 namespace {
 
-constexpr std::array<char, 4> kMagic = {'A', 'D', 'M', 1};
+constexpr char kFormatVersion = 1;
+constexpr std::array<char, 4> kMagic = {'A', 'D', 'M', kFormatVersion};
 constexpr std::size_t kPrefixBytes = 8;
 
 using Pieces = std::vector<std::span<const std::byte>>;
@@ -69,9 +70,9 @@ absl::StatusOr<IncomingFrame> DecodeFrame(Pieces pieces, std::shared_ptr<const v
   if (!Take(pieces, first, prefix) || std::memcmp(prefix.data(), kMagic.data(), 3) != 0) {
     return absl::DataLossError("not a frame: the peer speaks another protocol");
   }
-  if (prefix[3] != kMagic[3]) {
+  if (prefix[3] != kFormatVersion) {
     return absl::DataLossError("frame format version " + std::to_string(prefix[3]) +
-                               ", this program speaks version " + std::to_string(kMagic[3]) +
+                               ", this program speaks version " + std::to_string(kFormatVersion) +
                                ": run the same release everywhere");
   }
   const std::uint32_t header_bytes = LittleEndian32(prefix.data() + kMagic.size());

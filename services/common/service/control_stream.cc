@@ -13,6 +13,7 @@
 #include "proto/adamant/v1/control.grpc.pb.h"
 #include "services/common/base/checksum.h"
 #include "services/common/base/log.h"
+#include "services/common/protocol/format_versions.h"
 #include "services/common/rpc/channel.h"
 #include "services/common/rpc/resolve.h"
 #include "services/common/rpc/stream_guard.h"
@@ -21,8 +22,6 @@ namespace adamant::service {
 namespace {
 
 using Stream = grpc::ClientReaderWriter<v1::MemberMessage, v1::ControllerMessage>;
-
-constexpr std::uint32_t kFormatVersion = 1;
 
 // The membership of the largest job fits.
 constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{64} << 20;
@@ -56,7 +55,7 @@ ControlStream::~ControlStream() { Leave(std::chrono::milliseconds(0)); }
 
 void ControlStream::Join(v1::Join join) {
   join_ = std::move(join);
-  join_.set_format_version(kFormatVersion);
+  join_.set_format_version(protocol::kControlFormatVersion);
   {
     MutexLock lock(mutex_);
     running_ = true;

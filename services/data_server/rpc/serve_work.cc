@@ -7,13 +7,12 @@
 
 #include "proto/adamant/v1/data_server.pb.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/protocol/format_versions.h"
 #include "services/data_server/rpc/message_codec.h"
 #include "services/data_server/rpc/work_stream.h"
 
 namespace adamant::data_server {
 namespace {
-
-constexpr std::uint32_t kFormatVersion = 1;
 
 absl::StatusOr<v1::WorkRequest> ReadRequest(rpc::FrameStream& stream) {
   ADAMANT_ASSIGN_OR_RETURN(const rpc::IncomingFrame frame, stream.Read());
@@ -26,8 +25,8 @@ absl::StatusOr<v1::WorkRequest> ReadRequest(rpc::FrameStream& stream) {
 
 // Why the Hello is refused whatever the scheduler says; "" if it is not.
 std::string Refusal(const v1::WorkHello& hello, const JobAttempt& job) {
-  if (hello.format_version() != kFormatVersion) {
-    return "this server speaks format version " + std::to_string(kFormatVersion) +
+  if (hello.format_version() != protocol::kWorkFormatVersion) {
+    return "this server speaks format version " + std::to_string(protocol::kWorkFormatVersion) +
            ", the worker version " + std::to_string(hello.format_version());
   }
   return WhyRefused(job, {.job_uid = hello.job_uid(), .attempt = AttemptOf(hello.attempt())});

@@ -14,10 +14,11 @@ struct WorkerIdentity {
   Incarnation incarnation = 0;
 };
 
-/// Introduces the worker to a server: `hello` is a v1::ExchangeHello or a v1::WorkHello.
+/// Introduces the worker to a server: `hello` is a v1::ExchangeHello or a v1::WorkHello, and
+/// `format_version` the stream's.
 template <class Hello>
-void Introduce(const WorkerIdentity& identity, Hello& hello) {
-  hello.set_format_version(1);
+void Introduce(const WorkerIdentity& identity, std::uint32_t format_version, Hello& hello) {
+  hello.set_format_version(format_version);
   hello.set_job_uid(identity.job.job_uid);
   hello.set_attempt(identity.job.attempt);
   hello.set_worker_slot(identity.slot);

@@ -21,15 +21,15 @@ namespace {
 constexpr std::string_view kMark = "MARK";
 constexpr std::string_view kNewMark = "MARK.new";
 constexpr std::string_view kFormerMark = "CLOSED";  // of an orderly end, with logs alone
-constexpr std::string_view kMarkFormat = "1";
+constexpr std::string_view kMarkFormatVersion = "1";
 
 std::string Encode(const FileMark& mark) {
   std::string lines;
   for (const auto& [name, size] : mark) {
     lines += name + " " + std::to_string(size) + "\n";
   }
-  return std::string(kMarkFormat) + " " + HexChecksum(std::as_bytes(std::span(lines))) + "\n" +
-         lines;
+  return std::string(kMarkFormatVersion) + " " + HexChecksum(std::as_bytes(std::span(lines))) +
+         "\n" + lines;
 }
 
 FileMark Decode(const std::string& text) {

@@ -13,7 +13,7 @@ namespace adamant::parameter_server {
 namespace {
 
 constexpr std::string_view kMarks = "bucket/";
-constexpr std::string_view kMarkFormat = "1 ";
+constexpr std::string_view kMarkFormatVersion = "1 ";
 constexpr char kIncarnationKey[] = "incarnation";
 
 std::string MarkKey(BucketId bucket) {
@@ -82,7 +82,8 @@ absl::StatusOr<Opened> LoadOpened(Opened unsaid, const storage::KvStore& store) 
 }  // namespace
 
 storage::Change MarkBucket(BucketId bucket, std::uint64_t generation) {
-  return {.key = MarkKey(bucket), .value = std::string(kMarkFormat) + std::to_string(generation)};
+  return {.key = MarkKey(bucket),
+          .value = std::string(kMarkFormatVersion) + std::to_string(generation)};
 }
 
 storage::Change UnmarkBucket(BucketId bucket) {
@@ -107,8 +108,8 @@ absl::StatusOr<std::uint64_t> LoadMark(BucketId bucket, const storage::KvStore& 
   ADAMANT_RETURN_IF_ERROR(stored.status());
   std::uint64_t generation = 0;
   const std::string_view text = *stored;
-  if (!text.starts_with(kMarkFormat) ||
-      std::from_chars(text.begin() + kMarkFormat.size(), text.end(), generation).ptr !=
+  if (!text.starts_with(kMarkFormatVersion) ||
+      std::from_chars(text.begin() + kMarkFormatVersion.size(), text.end(), generation).ptr !=
           text.end()) {
     return absl::FailedPreconditionError("the mark of bucket " + std::to_string(bucket) +
                                          " says \"" + *stored +

@@ -7,13 +7,12 @@
 #include "services/common/base/log.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/codec/buckets.h"
+#include "services/common/protocol/format_versions.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
 #include "services/parameter_server/rpc/messages/message_batch.h"
 
 namespace adamant::parameter_server {
 namespace {
-
-constexpr std::uint32_t kFormatVersion = 1;
 
 std::string Describe(const ServerId& server) {
   return "parameter server " + std::to_string(server.slot) + ", incarnation " +
@@ -22,9 +21,10 @@ std::string Describe(const ServerId& server) {
 
 // Why the peer is refused; empty when it is not.
 std::string Refusal(const v1::ReplicationHello& hello, const ParameterServer& core) {
-  if (hello.format_version() != kFormatVersion) {
-    return "this server speaks replication format version " + std::to_string(kFormatVersion) +
-           ", its peer version " + std::to_string(hello.format_version());
+  if (hello.format_version() != protocol::kPeerFormatVersion) {
+    return "this server speaks replication format version " +
+           std::to_string(protocol::kPeerFormatVersion) + ", its peer version " +
+           std::to_string(hello.format_version());
   }
   if (hello.job_uid() != core.options().job_uid) {
     return "this server is not of its peer's job, " + std::to_string(hello.job_uid());

@@ -6,13 +6,12 @@
 
 #include "proto/adamant/v1/replication.pb.h"
 #include "services/common/codec/buckets.h"
+#include "services/common/protocol/format_versions.h"
 #include "services/common/rpc/frame.h"
 #include "services/parameter_server/rpc/peers/peer_stream.h"
 
 namespace adamant::parameter_server {
 namespace {
-
-constexpr std::uint32_t kFormatVersion = 1;
 
 // Of answers to hellos.
 constexpr std::uint64_t kMaxReplyBytes = std::uint64_t{1} << 20;
@@ -24,7 +23,7 @@ constexpr rpc::Liveness kLiveness{.connect = std::chrono::milliseconds(750),
 
 std::string Hello(std::uint64_t job_uid, const ServerId& from, const ServerId& to) {
   v1::ReplicationHello hello;
-  hello.set_format_version(kFormatVersion);
+  hello.set_format_version(protocol::kPeerFormatVersion);
   hello.set_job_uid(job_uid);
   codec::Encode(from, *hello.mutable_from());
   codec::Encode(to, *hello.mutable_to());

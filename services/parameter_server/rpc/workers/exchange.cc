@@ -12,14 +12,13 @@
 #include "proto/adamant/v1/parameter_server.pb.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/codec/updates.h"
+#include "services/common/protocol/format_versions.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
 #include "services/parameter_server/rpc/messages/frame_codec.h"
 #include "services/parameter_server/rpc/workers/replies.h"
 
 namespace adamant::parameter_server {
 namespace {
-
-constexpr std::uint32_t kFormatVersion = 1;
 
 /// One stream's state.
 class Exchange {
@@ -123,8 +122,8 @@ absl::Status Exchange::WhyGivenUp() const {
 
 // Why the client is refused; empty when it is not.
 std::string Refusal(const v1::ExchangeHello& hello, const ParameterServer& core) {
-  if (hello.format_version() != kFormatVersion) {
-    return "this server speaks format version " + std::to_string(kFormatVersion) +
+  if (hello.format_version() != protocol::kExchangeFormatVersion) {
+    return "this server speaks format version " + std::to_string(protocol::kExchangeFormatVersion) +
            ", the client version " + std::to_string(hello.format_version());
   }
   const JobAttempt own = core.options().job_attempt();

@@ -6,6 +6,7 @@
 
 #include "proto/adamant/v1/data_server.pb.h"
 #include "services/common/base/rng.h"
+#include "services/common/protocol/format_versions.h"
 
 namespace adamant::worker {
 
@@ -43,7 +44,7 @@ void DataServerLinks::KeepAlive(bool controller_heard) {
 LinkOptions DataServerLinks::OptionsFor(const ServerAddress& place) const {
   v1::WorkRequest request;
   v1::WorkHello& hello = *request.mutable_hello();
-  Introduce(identity_, hello);
+  Introduce(identity_, protocol::kWorkFormatVersion, hello);
   hello.set_window(static_cast<std::uint32_t>(intake_.window()));
   const std::uint64_t batch_bytes = intake_.format().batch_size * intake_.format().example_bytes;
   return {.address = place.address,

@@ -5,6 +5,7 @@
 
 #include "proto/adamant/v1/parameter_server.pb.h"
 #include "services/common/base/rng.h"
+#include "services/common/protocol/format_versions.h"
 
 namespace adamant::worker {
 
@@ -27,7 +28,7 @@ void ParameterServerLinks::Send(ServerSlot server, rpc::OutgoingFrame frame) {
 
 std::unique_ptr<Link> ParameterServerLinks::Open(const ServerAddress& place) {
   v1::ExchangeRequest request;
-  Introduce(identity_, *request.mutable_hello());
+  Introduce(identity_, protocol::kExchangeFormatVersion, *request.mutable_hello());
   LinkOptions options = {.address = place.address,
                          .method = "/adamant.v1.ParameterServer/Exchange",
                          .job = std::to_string(identity_.job.job_uid),

@@ -58,7 +58,7 @@ TEST_F(RegistrationTest, WhoHasNoPlaceIsRefused) {
   processes_.Record(kWorker0) = {.incarnation = 2, .uid = "b", .generation = 3};
   const controller::Join fits = {.id = kWorker0, .uid = "a", .generation = 3};
   controller::Join other_version = fits;
-  other_version.format_version = kFormatVersion + 1;
+  other_version.format_version = kControlFormatVersion + 1;
   controller::Join surplus = fits;
   surplus.id.slot = 2;
   controller::Join nobody = fits;
