@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -31,6 +29,7 @@
 #include "operator/local/run_folder/run_dir.h"
 #include "operator/local/run_folder/run_folder.h"
 #include "operator/local/run_metrics.h"
+#include "operator/local/run_preparation.h"
 #include "operator/local/state/job_data.h"
 #include "operator/local/state/kv_state_store.h"
 #include "operator/local/state/old_state.h"
@@ -43,11 +42,9 @@
 #include "services/common/base/status_macros.h"
 #include "services/common/base/system/files.h"
 #include "services/common/base/system/random_id.h"
-#include "services/common/job/job.h"
 #include "services/common/metrics/exposer.h"
 #include "services/common/metrics/metrics.h"
 #include "services/common/rpc/resolve.h"
-#include "services/common/storage/rocksdb/file_kinds.h"
 
 namespace adamant::local {
 namespace {
@@ -59,25 +56,9 @@ using controller::Role;
 
 constexpr char kTheJob[] = "";  // the only one
 constexpr std::chrono::milliseconds kProgressInterval{200};
-constexpr Role kRoles[] = {Role::kDataServer, Role::kParameterServer, Role::kWorker};
-
-// What to do about a full disk, or a file that may not grow.
-absl::Status WithAdvice(const absl::Status& status, const std::string& then) {
-  if (!absl::IsResourceExhausted(status)) {
-    return status;
-  }
-  const std::string message(status.message());
-  const std::string known = WhatMakesRoom(message);
-  return {status.code(),
-          message + "; " + (known.empty() ? "make room on that disk" : known) + ", then " + then};
-}
 
 std::string GoOn(const RunPaths& paths) {
   return "go on with: adamant train --resume " + paths.root.string();
-}
-
-std::filesystem::path ProgramOf(Role role, const std::filesystem::path& bin_dir) {
-  return bin_dir / ("adamant-" + std::string(controller::RoleName(role)));
 }
 
 // With None a bucket is stored once, in a checkpoint.
@@ -486,35 +467,6 @@ void Runner::ShowProgress() {
 }
 
 }  // namespace
-
-absl::Status CheckPrograms(const std::filesystem::path& bin_dir) {
-  for (const Role role : kRoles) {
-    const std::filesystem::path program = ProgramOf(role, bin_dir);
-    if (access(program.c_str(), X_OK) != 0) {
-      return absl::NotFoundError("cannot run " + program.string() + ": " + std::strerror(errno) +
-                                 "; --bin-dir names the folder of the adamant-* programs");
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::filesystem::path> PrepareRun(const v1::TrainingJob& job,
-                                                 const std::filesystem::path& run_dir) {
-  std::filesystem::path folder = run_dir;
-  if (run_dir.empty()) {
-    absl::StatusOr<std::filesystem::path> made = MakeRunDir("runs", job.metadata().name());
-    ADAMANT_RETURN_IF_ERROR(WithAdvice(made.status(), "begin again"));
-    folder = *std::move(made);
-  }
-  const absl::Status status = CreateRunDir(RunPaths(folder), job::ToYaml(job));
-  if (!status.ok() && run_dir.empty()) {
-    std::error_code error;
-    std::filesystem::remove(folder, error);  // if it is empty
-    std::filesystem::remove(folder.parent_path(), error);
-  }
-  ADAMANT_RETURN_IF_ERROR(WithAdvice(status, "begin again"));
-  return folder;
-}
 
 absl::StatusOr<RunOutcome> RunJob(v1::TrainingJob job,
                                   const RunOptions& options,

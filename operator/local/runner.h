@@ -38,15 +38,6 @@ struct RunOutcome {
                         ///< model as something else lies in its place
 };
 
-/// Checks that the services' programs are there. Error: NotFound, naming the first that is not.
-absl::Status CheckPrograms(const std::filesystem::path& bin_dir);
-
-/// Puts a new run into `run_dir`, which must be empty or absent, or, where it is empty, into a new
-/// folder of runs/: job.yaml and the folders, or nothing. Returns the folder.
-/// Errors: AlreadyExists; those of the file system.
-absl::StatusOr<std::filesystem::path> PrepareRun(const v1::TrainingJob& job,
-                                                 const std::filesystem::path& run_dir);
-
 /// Runs the job in `run_dir`, from where it stands, until it has succeeded, failed or been stopped
 /// by a signal: starts the processes, restarts those that die, and stops them all at the end. How
 /// it ended is in the report's phase. A signal suspends the job, within 3 s; a second one kills.

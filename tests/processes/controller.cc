@@ -34,6 +34,7 @@
 
 #include "operator/local/processes/signal_pipe.h"
 #include "operator/local/run_folder/run_dir.h"
+#include "operator/local/run_preparation.h"
 #include "operator/local/runner.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"

@@ -24,6 +24,7 @@
 #include "operator/local/finished_run.h"
 #include "operator/local/processes/signal_pipe.h"
 #include "operator/local/run_folder/run_dir.h"
+#include "operator/local/run_preparation.h"
 #include "operator/local/runner.h"
 #include "operator/local/state/job_data.h"
 #include "operator/local/state/mode_change.h"
