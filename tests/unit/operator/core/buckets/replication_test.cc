@@ -3,6 +3,7 @@
 
 #include "operator/core/buckets/bucket_copies.h"
 #include "operator/core/job/job_controller.h"
+#include "tests/unit/operator/core/buckets/replication_fixture.h"
 #include "tests/unit/operator/core/job/harness.h"
 
 namespace adamant::controller {
@@ -10,109 +11,14 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
-using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
 constexpr SlotId kServer2{Role::kParameterServer, 2};
-
-JobSettings ReplicatedJob() {
-  JobSettings settings = SmallJob();
-  settings.parameter_servers = 3;
-  settings.buckets = 3;
-  settings.copies = 2;
-  return settings;
-}
-
-std::vector<std::string> RestoredTexts(const Harness::Actions& actions) {
-  std::vector<std::string> texts;
-  for (const Note& note : Pick<Note>(actions)) {
-    if (note.kind == Note::Kind::kRestored) {
-      texts.push_back(note.text);
-    }
-  }
-  return texts;
-}
-
-// Three servers hold three buckets twice.
-class ReplicationTest : public testing::Test {
- protected:
-  explicit ReplicationTest(const JobSettings& settings = ReplicatedJob()) : job_(settings) {
-    job_.Begin();
-    job_.JoinAll();
-    AddLearners();
-  }
-
-  // Primaries add the learners that they are told of, until there are none.
-  void AddLearners() {
-    for (bool any = true; any;) {
-      any = false;
-      for (std::uint32_t i = 0; i < job_.state().buckets.size(); ++i) {
-        const Configuration& record = job_.state().buckets[i];
-        if (record.learner) {
-          Tell(record.primary,
-               {.bucket = i,
-                .configuration_version = record.version,
-                .kind = Proposal::Kind::kAdd,
-                .proposer = record.primary,
-                .subject = *record.learner});
-          any = true;
-        }
-      }
-    }
-  }
-
-  Harness::Actions Tell(ServerId by, const Proposal& proposal) {
-    return job_.Tell({Role::kParameterServer, by.slot}, Proposals{{proposal}});
-  }
-
-  Harness::Actions Promote(BucketId bucket, ServerId by) {
-    return Tell(by,
-                {.bucket = bucket,
-                 .configuration_version = record(bucket).version,
-                 .proposer = by,
-                 .last_lsn = 1});
-  }
-
-  // The first bucket has taken as many.
-  void TellOfHundredUpdates(std::uint32_t server) {
-    Heartbeat heartbeat;
-    heartbeat.progress =
-        ParameterServerProgress{.buckets = {{.bucket = 0,
-                                             .configuration_version = record(0).version,
-                                             .committed = 9,
-                                             .updates = 100,
-                                             .serving = true}}};
-    job_.Tell({Role::kParameterServer, server}, heartbeat);
-  }
-
-  [[nodiscard]] const Configuration& record(BucketId bucket) const {
-    return job_.state().buckets[bucket];
-  }
-  [[nodiscard]] ServerId Secondary(BucketId bucket) const {
-    const Configuration& of = record(bucket);
-    return of.replicas[0] == of.primary ? of.replicas[1] : of.replicas[0];
-  }
-  [[nodiscard]] std::string StateOf(BucketId bucket) const {
-    return job_.controller().Report().buckets[bucket].state;
-  }
-
-  Harness::Actions Drop(BucketId bucket, ServerId replica) {
-    return Tell(record(bucket).primary,
-                {.bucket = bucket,
-                 .configuration_version = record(bucket).version,
-                 .kind = Proposal::Kind::kDrop,
-                 .proposer = record(bucket).primary,
-                 .subject = replica});
-  }
-
-  Harness job_;
-};
 
 TEST_F(ReplicationTest, TheJobBeginsWhenEveryBucketHasItsCopies) {
   EXPECT_EQ(job_.state().phase, Phase::kRunning);
@@ -252,168 +158,6 @@ TEST_F(ReplicationTest, OneMessageOfProposalsIsOneMembership) {
   const auto actions = job_.Tell({Role::kParameterServer, by.slot}, proposals);
   EXPECT_THAT(Pick<Persist>(actions), SizeIs(1));
   EXPECT_THAT(Sent<Membership>(actions), SizeIs(6));  // once to each of those who are there
-}
-
-TEST_F(ReplicationTest, AllLostBucketsComeBackFromTheBetterDiskAndTheRollbackIsTold) {
-  const ServerId first = record(0).primary;
-  const ServerId second = Secondary(0);
-  TellOfHundredUpdates(first.slot);
-  job_.Exit({Role::kParameterServer, first.slot});
-  job_.Exit({Role::kParameterServer, second.slot});
-  EXPECT_EQ(StateOf(0), "Restoring");
-  const ConfigurationVersion configuration_version = record(0).version;
-  const auto disk = [&](std::uint64_t previous, std::uint64_t updates) {
-    StoredBuckets stored{.previous_incarnation = previous, .buckets = {}};
-    stored.buckets.push_back({.bucket = 0, .generation = 1, .updates = updates, .complete = true});
-    return stored;
-  };
-  job_.Join({Role::kParameterServer, first.slot}, "first");
-  job_.Tell({Role::kParameterServer, first.slot}, disk(first.incarnation, 90));
-  EXPECT_EQ(record(0).version, configuration_version);
-  job_.Join({Role::kParameterServer, second.slot}, "second");
-  job_.Tell({Role::kParameterServer, second.slot}, disk(second.incarnation, 95));
-  EXPECT_EQ(record(0).version, configuration_version + 1);
-  EXPECT_EQ(record(0).generation, 2u);
-  EXPECT_EQ(record(0).primary, job_.ServerIdOf(second.slot));
-  EXPECT_EQ(StateOf(0), "Restoring");
-  const auto notes = Pick<Note>(job_.Serve(second.slot, 95));
-  ASSERT_FALSE(notes.empty());
-  EXPECT_EQ(notes[0].kind, Note::Kind::kRestored);
-  EXPECT_THAT(notes[0].text, HasSubstr("5 updates rolled back"));
-  EXPECT_EQ(job_.controller().Report().buckets[0].rolled_back, 5u);
-  EXPECT_GE(job_.controller().Report().last_failover->restores, 1u);
-}
-
-TEST_F(ReplicationTest, BucketsThatComeBackFromDiskWholeAreToldTogether) {
-  const ServerId first = record(0).primary;
-  const ServerId second = Secondary(0);
-  job_.Exit({Role::kParameterServer, first.slot});
-  job_.Exit({Role::kParameterServer, second.slot});
-  for (const ServerId& server_id : {first, second}) {
-    const SlotId id{Role::kParameterServer, server_id.slot};
-    StoredBuckets stored{.previous_incarnation = server_id.incarnation, .buckets = {}};
-    for (BucketId bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
-      stored.buckets.push_back({.bucket = bucket, .generation = 1, .complete = true});
-    }
-    job_.Join(id, ToString(id));
-    job_.Tell(id, stored);
-  }
-  Harness::Actions actions = job_.Serve(first.slot);
-  Harness::Append(actions, job_.Serve(second.slot));
-  EXPECT_THAT(
-      RestoredTexts(actions),
-      ElementsAre(AllOf(HasSubstr("parameters were read back from disk ("),
-                        HasSubstr("buckets) as they were flushed last; what was applied after "
-                                  "that, if anything, is missing"))));
-}
-
-TEST_F(ReplicationTest, AfterAnOrderlyStopNothingIsMissing) {
-  job_.Handle(SuspendRequested{.reason = "Ctrl-C"});
-  job_.Pass(std::chrono::minutes(1));
-  ASSERT_EQ(job_.state().phase, Phase::kSuspended);
-  Harness::Actions actions = job_.RestartController({.others = false});
-  Harness::Append(actions, job_.JoinAll("resumed"));
-  EXPECT_THAT(RestoredTexts(actions), ElementsAre(EndsWith("no update is known to be lost")));
-}
-
-/// A net whose parameters are all in bucket 1.
-class SmallNetTest : public ReplicationTest {
- protected:
-  SmallNetTest() : ReplicationTest(SmallNet()) {}
-
-  static JobSettings SmallNet() {
-    JobSettings settings = ReplicatedJob();
-    settings.bucket_bytes = {0, 4, 0};
-    return settings;
-  }
-};
-
-TEST_F(SmallNetTest, OfBucketsThatCameBackThoseAreToldThatHoldParameters) {
-  std::vector<ServerId> servers;
-  for (std::uint32_t slot = 0; slot < 3; ++slot) {
-    servers.push_back(job_.ServerIdOf(slot));
-    job_.Exit({Role::kParameterServer, slot});
-  }
-  for (const ServerId& server_id : servers) {
-    const SlotId id{Role::kParameterServer, server_id.slot};
-    StoredBuckets stored{.previous_incarnation = server_id.incarnation, .buckets = {}};
-    for (BucketId bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
-      stored.buckets.push_back({.bucket = bucket, .generation = 1, .complete = true});
-    }
-    job_.Join(id, ToString(id));
-    job_.Tell(id, stored);
-  }
-  Harness::Actions actions;
-  for (const ServerId& server_id : servers) {
-    Harness::Append(actions, job_.Serve(server_id.slot));
-  }
-  EXPECT_THAT(RestoredTexts(actions),
-              ElementsAre("parameters were read back from disk (the 1 bucket that holds "
-                          "parameters, of 3 in all) as they were flushed last; what was applied "
-                          "after that, if anything, is missing and not all counted, unless a "
-                          "worker that lives sends it again"));
-}
-
-TEST_F(ReplicationTest, BucketsThatComeBackTwiceBeforeAllAreBackAreCountedOnce) {
-  const ServerId first = record(0).primary;
-  const ServerId second = Secondary(0);
-  std::size_t lost = 0;
-  for (const ServerId& server_id : {first, second}) {
-    job_.Exit({Role::kParameterServer, server_id.slot});
-  }
-  for (BucketId bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
-    lost += StateOf(bucket) == "Restoring" ? 1 : 0;
-  }
-  const auto come_back = [&](std::uint32_t slot) {
-    const SlotId id{Role::kParameterServer, slot};
-    StoredBuckets stored{.previous_incarnation = job_.ServerIdOf(slot).incarnation, .buckets = {}};
-    for (BucketId bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
-      stored.buckets.push_back(
-          {.bucket = bucket, .generation = record(bucket).generation, .complete = true});
-    }
-    job_.Join(id, ToString(id) + " of " + std::to_string(job_.ServerIdOf(slot).incarnation));
-    job_.Tell(id, stored);
-  };
-  come_back(first.slot);
-  come_back(second.slot);
-  job_.Serve(first.slot);
-  job_.Exit({Role::kParameterServer, first.slot});
-  come_back(first.slot);
-  Harness::Actions actions = job_.Serve(first.slot);
-  Harness::Append(actions, job_.Serve(second.slot));
-  EXPECT_THAT(RestoredTexts(actions),
-              ElementsAre(HasSubstr("read back from disk (" + std::to_string(lost) + " of ")));
-}
-
-TEST_F(ReplicationTest, WhatIsToldOfAllBucketsThatCameBackDoesNotDenyWhatSomeLost) {
-  const ServerId first = record(0).primary;
-  TellOfHundredUpdates(first.slot);
-  std::vector<ServerId> servers;
-  for (std::uint32_t slot = 0; slot < 3; ++slot) {
-    servers.push_back(job_.ServerIdOf(slot));
-    job_.Exit({Role::kParameterServer, slot});
-  }
-  for (const ServerId& server_id : servers) {
-    const SlotId id{Role::kParameterServer, server_id.slot};
-    StoredBuckets stored{.previous_incarnation = server_id.incarnation, .buckets = {}};
-    for (BucketId bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
-      stored.buckets.push_back(
-          {.bucket = bucket, .generation = 1, .updates = 99, .complete = true});
-    }
-    job_.Join(id, ToString(id));
-    job_.Tell(id, stored);
-  }
-  Harness::Actions actions;
-  for (const ServerId& server_id : servers) {
-    Harness::Append(actions, job_.Serve(server_id.slot, 99));
-  }
-  EXPECT_THAT(
-      RestoredTexts(actions),
-      ElementsAre(
-          AllOf(HasSubstr("bucket 0 restored from "), HasSubstr(": 1 update rolled back")),
-          AllOf(HasSubstr(" buckets) as they were flushed last: 1 update of 1 bucket was rolled "
-                          "back, as was heard; "),
-                testing::Not(HasSubstr("known to be lost")))));
 }
 
 TEST_F(ReplicationTest, ANewPrimaryIsAskedForTheSnapshotThatIsNeeded) {
