@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that a class is defined in one .cc and declares at most 30 methods, that no function has more than 60 lines, and
-no folder more than 25 source files: limits of size are met by dividing what a class does among classes, not by slicing
-its text.
+"""Checks that a class is defined in one .cc, that one of the product declares at most 30 methods, that no function has more
+than 60 lines, no source file more than 500, and no folder more than 25 of them: limits of size are met by dividing what a
+class does among classes, not by slicing its text.
 
 Methods are counted where the class is defined: private ones, constructors, destructors, operators and defaulted ones are
 among them; friends and those of nested types, which count for themselves, are not. Lines of a function are counted from the
@@ -10,7 +10,7 @@ beginning of its declaration to its last brace; those of lambdas within are amon
 usage: tools/check_structure.py [--fix] [ROOT]    exit code 1 if there are faults
 
 What was so before there was this check stands in tools/structure.txt, with how many files, methods or lines it has. These
-numbers may only fall: --fix writes lower ones, and takes out what has none any more.
+numbers may only fall: --fix writes lower ones, and takes out what has none any more. What stands behind a # is the reason.
 """
 
 import argparse
@@ -22,11 +22,12 @@ import sys
 LIST = "tools/structure.txt"
 HEADER = """\
 # What check_structure.py does not allow, and what was there before it: with how many .cc or methods a class, lines a
-# function, or files a folder, has. Numbers may only fall (tools/check_structure.py --fix).
+# function or file, or files a folder, has, and why. Numbers may only fall (tools/check_structure.py --fix).
 """
 MOST_FILES = 25
 MOST_METHODS = 30
 MOST_LINES = 60
+MOST_LINES_OF_A_FILE = 500
 PRODUCT = ("services", "operator")
 ALL = (*PRODUCT, "tests")
 # The definition of a member at the beginning of a line: `Type Class::Member(`.
@@ -50,7 +51,7 @@ def sources(root: pathlib.Path, tops: tuple[str, ...]) -> list[pathlib.Path]:
 def sliced_classes(root: pathlib.Path) -> dict[str, int]:
     """{"class FOLDER NAME": number of .cc that define members}, of those with more than one."""
     files = collections.defaultdict(set)
-    for path in sources(root, PRODUCT):
+    for path in sources(root, ALL):
         if path.suffix == ".cc":
             for name in MEMBER.findall(path.read_text()):
                 files[f"class {path.parent.relative_to(root)} {name}"].add(path)
@@ -185,21 +186,38 @@ def large_folders(root: pathlib.Path) -> dict[str, int]:
     return {f"folder {folder}": count for folder, count in counts.items() if count > MOST_FILES}
 
 
-def read_list(root: pathlib.Path) -> dict[str, int]:
+def long_files(root: pathlib.Path) -> dict[str, int]:
+    """{"file PATH": how many lines it has}, of those with too many."""
+    counts = {f"file {path.relative_to(root)}": path.read_text().count("\n") for path in sources(root, ALL)}
+    return {key: count for key, count in counts.items() if count > MOST_LINES_OF_A_FILE}
+
+
+def rows_of_list(root: pathlib.Path) -> list[tuple[str, int, str]]:
+    """(key, number, reason) of each."""
     path = root / LIST
-    lines = path.read_text().splitlines() if path.exists() else []
-    rows = [line.rsplit(maxsplit=1) for line in lines if line and not line.startswith("#")]
-    return {key: int(count) for key, count in rows}
+    rows = []
+    for line in path.read_text().splitlines() if path.exists() else []:
+        row, _, reason = line.partition("#")
+        if row:
+            key, count = row.rsplit(maxsplit=1)
+            rows.append((key, int(count), reason.strip()))
+    return rows
+
+
+def read_list(root: pathlib.Path) -> dict[str, int]:
+    return {key: count for key, count, _ in rows_of_list(root)}
 
 
 def write_list(root: pathlib.Path, rows: dict[str, int]) -> None:
-    (root / LIST).write_text(HEADER + "".join(f"{key} {count}\n" for key, count in sorted(rows.items())))
+    reasons = {key: f"  # {reason}" for key, _, reason in rows_of_list(root) if reason}
+    (root / LIST).write_text(HEADER + "".join(f"{key} {count}{reasons.get(key, '')}\n" for key, count in sorted(rows.items())))
 
 
 def check(root: pathlib.Path, fix: bool = False) -> list[str]:
     if not sources(root, ALL):
         return [f"{root}: there are no sources"]
-    found = sliced_classes(root) | large_classes(root) | long_functions(root) | large_folders(root)
+    found = sliced_classes(root) | large_classes(root) | long_functions(root)
+    found |= long_files(root) | large_folders(root)
     known = read_list(root)
     if fix:
         known = {key: min(count, found[key]) for key, count in known.items() if key in found}
@@ -209,6 +227,7 @@ def check(root: pathlib.Path, fix: bool = False) -> list[str]:
         if count > known.get(key, 0):
             what = {"class": f"is defined in {count} .cc files: divide it into classes",
                     "methods": f"are {count}, at most {MOST_METHODS}: divide the class into classes",
+                    "file": f"has {count} lines, at most {MOST_LINES_OF_A_FILE}: divide it by subject",
                     "function": f"has {count} lines, at most {MOST_LINES}: divide it",
                     "folder": f"holds {count} source files, at most {MOST_FILES}: make folders by subject"}[key.split()[0]]
             faults.append(f"{key} {what}" + (f" ({known[key]} before)" if key in known else ""))

@@ -100,6 +100,20 @@ class CheckStructureTest(unittest.TestCase):
         self.assertEqual(check_structure.check(self.root),
                          ["class services/worker Server is defined in 2 .cc files: divide it into classes"])
 
+    def test_a_class_of_tests_is_defined_in_one_file_too(self) -> None:
+        self.write("tests/simulation/one.cc", ONE)
+        self.write("tests/simulation/two.cc", TWO)
+        self.assertEqual(check_structure.check(self.root),
+                         ["class tests/simulation Server is defined in 2 .cc files: divide it into classes"])
+
+    def test_a_file_has_few_lines(self) -> None:
+        self.write("tests/unit/one.cc", "\n" * 500)
+        self.write("services/worker/data.yaml", "\n" * 501)
+        self.assertEqual(check_structure.check(self.root), [])
+        self.write("tests/unit/one.cc", "\n" * 501)
+        self.assertEqual(check_structure.check(self.root),
+                         ["file tests/unit/one.cc has 501 lines, at most 500: divide it by subject"])
+
     def test_a_folder_without_sources_is_none_of_the_project(self) -> None:
         self.assertEqual(check_structure.check(self.root), [f"{self.root}: there are no sources"])
 
@@ -175,6 +189,13 @@ class CheckStructureTest(unittest.TestCase):
         (self.root / "services/worker/three.cc").unlink()
         check_structure.check(self.root, fix=True)
         self.assertEqual(check_structure.read_list(self.root), {})
+
+    def test_what_is_known_keeps_its_reason(self) -> None:
+        self.write("tools/structure.txt", "# known\nclass services/worker Server 3  # a reason\n")
+        self.write("services/worker/one.cc", ONE)
+        self.write("services/worker/two.cc", TWO)
+        self.assertEqual(check_structure.check(self.root, fix=True), [])
+        self.assertTrue((self.root / "tools/structure.txt").read_text().endswith("\nclass services/worker Server 2  # a reason\n"))
 
 
 if __name__ == "__main__":
