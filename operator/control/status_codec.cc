@@ -32,7 +32,7 @@ void EncodeBucket(const controller::BucketStatus& bucket, v1::JobStatus& status)
   v1::BucketStatus& added = *status.add_buckets();
   added.set_bucket(bucket.bucket);
   added.set_state(bucket.state);
-  codec::Encode(bucket.record, *added.mutable_record());
+  codec::Encode(bucket.configuration, *added.mutable_record());
   added.set_committed(bucket.committed);
   added.set_lag(bucket.lag);
   added.set_rolled_back(bucket.rolled_back);
@@ -163,7 +163,7 @@ controller::JobReport Decode(const v1::JobStatus& status) {
   for (const v1::BucketStatus& bucket : status.buckets()) {
     report.buckets.push_back({.bucket = bucket.bucket(),
                               .state = bucket.state(),
-                              .record = codec::Decode(bucket.record()),
+                              .configuration = codec::Decode(bucket.record()),
                               .committed = bucket.committed(),
                               .lag = bucket.lag(),
                               .rolled_back = bucket.rolled_back()});

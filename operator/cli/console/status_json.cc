@@ -21,7 +21,7 @@ Json ServerIdJson(const v1::ServerId& server) {
 /// null for a value that is not known, as before anything is trained or evaluated.
 Json Known(bool is_known, double value) { return is_known ? Json(value) : Json(); }
 
-/// null for a server that the record does not name.
+/// null for a server that the configuration does not name.
 Json ServerIdJson(bool named, const v1::ServerId& server) {
   return named ? ServerIdJson(server) : Json();
 }
@@ -40,20 +40,20 @@ Json SummaryJson(const v1::BucketSummary& summary) {
 }
 
 Json BucketJson(const v1::BucketStatus& bucket) {
-  const v1::Configuration& record = bucket.record();
+  const v1::Configuration& configuration = bucket.record();
   Json members = Json::array();
-  for (const v1::ServerId& member : record.members()) {
+  for (const v1::ServerId& member : configuration.members()) {
     members.push_back(ServerIdJson(member));
   }
   return {{"bucket", bucket.bucket()},
           {"state", bucket.state()},
-          {"epoch", record.epoch()},
-          {"generation", record.generation()},
-          {"primary", ServerIdJson(record.has_primary(), record.primary())},
+          {"epoch", configuration.epoch()},
+          {"generation", configuration.generation()},
+          {"primary", ServerIdJson(configuration.has_primary(), configuration.primary())},
           {"members", std::move(members)},
-          {"learner", ServerIdJson(record.has_learner(), record.learner())},
-          {"leaver", ServerIdJson(record.has_leaver(), record.leaver())},
-          {"heir", ServerIdJson(record.has_heir(), record.heir())},
+          {"learner", ServerIdJson(configuration.has_learner(), configuration.learner())},
+          {"leaver", ServerIdJson(configuration.has_leaver(), configuration.leaver())},
+          {"heir", ServerIdJson(configuration.has_heir(), configuration.heir())},
           {"committed", bucket.committed()},
           {"lag", bucket.lag()},
           {"rolled_back", bucket.rolled_back()}};

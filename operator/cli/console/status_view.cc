@@ -152,25 +152,25 @@ std::string MemberLine(const v1::MemberStatus& member) {
 }
 
 /// "0.1 1.2 +2.3": the members and, after a plus, who is about to become one.
-std::string MembersText(const v1::Configuration& record) {
+std::string MembersText(const v1::Configuration& configuration) {
   std::string text;
-  for (const v1::ServerId& member : record.members()) {
+  for (const v1::ServerId& member : configuration.members()) {
     text += (text.empty() ? "" : " ") + ServerIdText(member);
   }
-  if (record.has_learner()) {
-    text += (text.empty() ? "+" : " +") + ServerIdText(record.learner());
+  if (configuration.has_learner()) {
+    text += (text.empty() ? "+" : " +") + ServerIdText(configuration.learner());
   }
   return text;
 }
 
 Row RowOf(const v1::BucketStatus& bucket) {
-  const v1::Configuration& record = bucket.record();
+  const v1::Configuration& configuration = bucket.record();
   return {std::to_string(bucket.bucket()),
           bucket.state(),
-          std::to_string(record.epoch()),
-          std::to_string(record.generation()),
-          record.has_primary() ? ServerIdText(record.primary()) : "-",
-          MembersText(record),
+          std::to_string(configuration.epoch()),
+          std::to_string(configuration.generation()),
+          configuration.has_primary() ? ServerIdText(configuration.primary()) : "-",
+          MembersText(configuration),
           std::to_string(bucket.committed()),
           std::to_string(bucket.lag()),
           std::to_string(bucket.rolled_back())};

@@ -57,21 +57,21 @@ class Planner {
 
   // Earlier hint that still makes sense; it is not taken back halfway.
   void Keep(BucketId bucket) {
-    const Configuration& record = configurations_.At(bucket);
+    const Configuration& configuration = configurations_.At(bucket);
     PlacementHint& hint = hints_[bucket];
-    if (record.learner && IsUsable(*record.learner)) {
-      hint.learner = record.learner;
-      CountMove(bucket, *record.learner);
-    } else if (record.learner) {
-      --load_.copies[record.learner->slot];
+    if (configuration.learner && IsUsable(*configuration.learner)) {
+      hint.learner = configuration.learner;
+      CountMove(bucket, *configuration.learner);
+    } else if (configuration.learner) {
+      --load_.copies[configuration.learner->slot];
     }
-    if (record.departing &&
-        (record.replicas.size() > settings_.copies || MayGo(record, *record.departing))) {
-      hint.departing = record.departing;
-      --load_.copies[record.departing->slot];
+    if (configuration.departing && (configuration.replicas.size() > settings_.copies ||
+                                    MayGo(configuration, *configuration.departing))) {
+      hint.departing = configuration.departing;
+      --load_.copies[configuration.departing->slot];
     }
-    if (record.successor && IsUsable(*record.successor)) {
-      SetSuccessor(bucket, *record.successor);
+    if (configuration.successor && IsUsable(*configuration.successor)) {
+      SetSuccessor(bucket, *configuration.successor);
     }
   }
 
@@ -111,19 +111,19 @@ class Planner {
   }
 
   void SetSuccessor(BucketId bucket, const ServerId& successor) {
-    const Configuration& record = configurations_.At(bucket);
+    const Configuration& configuration = configurations_.At(bucket);
     hints_[bucket].successor = successor;
-    --load_.primaries[record.primary.slot];
+    --load_.primaries[configuration.primary.slot];
     ++load_.primaries[successor.slot];
     CountMove(bucket, successor);
   }
 
   // How many of the bucket's other replicas would share the zone, and the machine, of this server.
-  [[nodiscard]] std::pair<int, int> Clashes(const Configuration& record,
+  [[nodiscard]] std::pair<int, int> Clashes(const Configuration& configuration,
                                             std::uint32_t slot,
                                             std::optional<ServerId> without = std::nullopt) const {
     std::pair<int, int> clashes{0, 0};
-    for (const ServerId& replica : record.replicas) {
+    for (const ServerId& replica : configuration.replicas) {
       if (replica.slot != slot && replica != without) {
         const Server& here = servers_[slot];
         const Server& there = servers_[replica.slot];
@@ -134,26 +134,26 @@ class Planner {
     return clashes;
   }
 
-  static bool HasSlot(const Configuration& record, std::uint32_t slot) {
-    return std::any_of(record.replicas.begin(),
-                       record.replicas.end(),
+  static bool HasSlot(const Configuration& configuration, std::uint32_t slot) {
+    return std::any_of(configuration.replicas.begin(),
+                       configuration.replicas.end(),
                        [&](const ServerId& replica) { return replica.slot == slot; });
   }
 
   // The best server for one more copy; nullptr if none has room. Among equals the servers after the
   // primary's take turns.
   [[nodiscard]] const Server* BestLearner(BucketId bucket) const {
-    const Configuration& record = configurations_.At(bucket);
+    const Configuration& configuration = configurations_.At(bucket);
     const auto count = static_cast<std::uint32_t>(servers_.size());
     const auto rank = [&](const Server& server) {
       const std::uint32_t slot = server.id.slot;
-      return std::make_tuple(Clashes(record, slot),
+      return std::make_tuple(Clashes(configuration, slot),
                              load_.copies[slot],
-                             (slot + count - record.primary.slot + bucket / count) % count);
+                             (slot + count - configuration.primary.slot + bucket / count) % count);
     };
     const Server* best = nullptr;
     for (const Server& server : servers_) {
-      if (IsUsable(server.id) && !HasSlot(record, server.id.slot) &&
+      if (IsUsable(server.id) && !HasSlot(configuration, server.id.slot) &&
           MayMove(bucket, server.id.slot) && (best == nullptr || rank(server) < rank(*best))) {
         best = &server;
       }
@@ -164,12 +164,12 @@ class Planner {
   // A bucket with too few replicas needs a learner. Below minInSync who has taken it over cannot
   // even commit its log, and so not serve, before it has one.
   void FillUp(BucketId bucket) {
-    const Configuration& record = configurations_.At(bucket);
-    const bool urgent = record.replicas.size() < settings_.min_in_sync;
-    const bool taken_over =
-        record.created && configurations_.ServiceOf(bucket) == Configurations::Service::kAwaited;
+    const Configuration& configuration = configurations_.At(bucket);
+    const bool urgent = configuration.replicas.size() < settings_.min_in_sync;
+    const bool taken_over = configuration.created &&
+                            configurations_.ServiceOf(bucket) == Configurations::Service::kAwaited;
     if (!(configurations_.IsServed(bucket) || (urgent && taken_over)) ||
-        record.replicas.size() + missing_ != settings_.copies || hints_[bucket].learner ||
+        configuration.replicas.size() + missing_ != settings_.copies || hints_[bucket].learner ||
         (may_return_ && !urgent)) {
       return;
     }
@@ -182,41 +182,42 @@ class Planner {
 
   // The replica to do without: who is away; where copies share a zone or a machine; where there are
   // most.
-  [[nodiscard]] ServerId Superfluous(const Configuration& record) const {
+  [[nodiscard]] ServerId Superfluous(const Configuration& configuration) const {
     const auto rank = [&](const ServerId& replica) {
       const Server& server = servers_[replica.slot];
       return std::make_tuple(!server.running || server.id != replica,
-                             Clashes(record, replica.slot),
+                             Clashes(configuration, replica.slot),
                              load_.copies[replica.slot],
-                             replica != record.primary);
+                             replica != configuration.primary);
     };
-    return *std::max_element(record.replicas.begin(),
-                             record.replicas.end(),
+    return *std::max_element(configuration.replicas.begin(),
+                             configuration.replicas.end(),
                              [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   }
 
   // A bucket with too many replicas needs one that departs. While the copy for it is still made,
   // its leaving counts already.
   void Thin(BucketId bucket) {
-    const Configuration& record = configurations_.At(bucket);
+    const Configuration& configuration = configurations_.At(bucket);
     PlacementHint& hint = hints_[bucket];
-    const std::size_t replicas = record.replicas.size() + (hint.learner ? 1 : 0);
+    const std::size_t replicas = configuration.replicas.size() + (hint.learner ? 1 : 0);
     if (replicas <= settings_.copies || hint.departing) {
       return;
     }
-    const ServerId departing = Superfluous(record);
+    const ServerId departing = Superfluous(configuration);
     --load_.copies[departing.slot];
-    if (configurations_.IsServed(bucket) && record.replicas.size() > settings_.copies) {
+    if (configurations_.IsServed(bucket) && configuration.replicas.size() > settings_.copies) {
       hint.departing = departing;
     }
   }
 
   // A primary that is to leave or about to stop needs a successor.
   void Transfer(BucketId bucket) {
-    const Configuration& record = configurations_.At(bucket);
+    const Configuration& configuration = configurations_.At(bucket);
     const PlacementHint& hint = hints_[bucket];
     if (!configurations_.IsServed(bucket) || hint.successor ||
-        (hint.departing != record.primary && !servers_[record.primary.slot].draining)) {
+        (hint.departing != configuration.primary &&
+         !servers_[configuration.primary.slot].draining)) {
       return;
     }
     if (const auto successor = BestSuccessor(bucket)) {
@@ -227,30 +228,32 @@ class Planner {
   // A secondary that is about to stop leaves first, so that nobody waits for its acknowledgements
   // when it does: where enough of those remain that stay.
   void LetGo(BucketId bucket) {
-    const Configuration& record = configurations_.At(bucket);
+    const Configuration& configuration = configurations_.At(bucket);
     PlacementHint& hint = hints_[bucket];
-    for (const ServerId& replica : record.replicas) {
+    for (const ServerId& replica : configuration.replicas) {
       if (configurations_.IsServed(bucket) && !hint.departing && !hint.successor &&
-          MayGo(record, replica)) {
+          MayGo(configuration, replica)) {
         hint.departing = replica;
         --load_.copies[replica.slot];
       }
     }
   }
 
-  [[nodiscard]] bool MayGo(const Configuration& record, const ServerId& replica) const {
-    const auto stay = std::count_if(record.replicas.begin(),
-                                    record.replicas.end(),
+  [[nodiscard]] bool MayGo(const Configuration& configuration, const ServerId& replica) const {
+    const auto stay = std::count_if(configuration.replicas.begin(),
+                                    configuration.replicas.end(),
                                     [&](const ServerId& other) { return IsUsable(other); });
     return servers_[replica.slot].draining && servers_[replica.slot].id == replica &&
-           replica != record.primary && stay >= std::max<std::int64_t>(settings_.min_in_sync, 1);
+           replica != configuration.primary &&
+           stay >= std::max<std::int64_t>(settings_.min_in_sync, 1);
   }
 
   [[nodiscard]] std::optional<ServerId> BestSuccessor(BucketId bucket) const {
-    const Configuration& record = configurations_.At(bucket);
+    const Configuration& configuration = configurations_.At(bucket);
     std::optional<ServerId> best;
-    for (const ServerId& replica : record.replicas) {
-      if (replica != record.primary && replica != hints_[bucket].departing && IsUsable(replica) &&
+    for (const ServerId& replica : configuration.replicas) {
+      if (replica != configuration.primary && replica != hints_[bucket].departing &&
+          IsUsable(replica) &&
           (!best || load_.primaries[replica.slot] < load_.primaries[best->slot])) {
         best = replica;
       }
@@ -268,40 +271,41 @@ class Planner {
   // Copies that share a zone or a machine, as there was no other for a while, move apart.
   // EvenCopies moves none back, so this comes to an end.
   void Scatter(BucketId bucket) {
-    const Configuration& record = configurations_.At(bucket);
+    const Configuration& configuration = configurations_.At(bucket);
     if (!IsSettled(bucket)) {
       return;
     }
     const Server* to = BestLearner(bucket);
-    const ServerId from = Superfluous(record);
-    if (to != nullptr && Clashes(record, to->id.slot, from) < Clashes(record, from.slot, from)) {
+    const ServerId from = Superfluous(configuration);
+    if (to != nullptr &&
+        Clashes(configuration, to->id.slot, from) < Clashes(configuration, from.slot, from)) {
       SetLearner(bucket, to->id);
       --load_.copies[from.slot];
     }
   }
 
   void EvenCopies(BucketId bucket) {
-    const Configuration& record = configurations_.At(bucket);
+    const Configuration& configuration = configurations_.At(bucket);
     if (!IsSettled(bucket)) {
       return;
     }
     const Server* to = BestLearner(bucket);
-    const ServerId from = Superfluous(record);
+    const ServerId from = Superfluous(configuration);
     if (to != nullptr && load_.copies[from.slot] >= load_.copies[to->id.slot] + 2 &&
-        Clashes(record, to->id.slot, from) <= Clashes(record, from.slot, from)) {
+        Clashes(configuration, to->id.slot, from) <= Clashes(configuration, from.slot, from)) {
       SetLearner(bucket, to->id);
       --load_.copies[from.slot];
     }
   }
 
   void EvenPrimaries(BucketId bucket) {
-    const Configuration& record = configurations_.At(bucket);
+    const Configuration& configuration = configurations_.At(bucket);
     if (!IsSettled(bucket)) {
       return;
     }
     const auto successor = BestSuccessor(bucket);
     if (successor && MayMove(bucket, successor->slot) &&
-        load_.primaries[record.primary.slot] >= load_.primaries[successor->slot] + 2) {
+        load_.primaries[configuration.primary.slot] >= load_.primaries[successor->slot] + 2) {
       SetSuccessor(bucket, *successor);
     }
   }

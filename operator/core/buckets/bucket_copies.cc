@@ -21,8 +21,8 @@ void BucketCopies::Forget() {
 
 bool BucketCopies::IsComplete(TimePoint now) const {
   const auto have = [&](std::uint32_t copies) {
-    return std::ranges::all_of(configurations_.all(), [&](const Configuration& record) {
-      return record.replicas.size() >= copies;
+    return std::ranges::all_of(configurations_.all(), [&](const Configuration& configuration) {
+      return configuration.replicas.size() >= copies;
     });
   };
   return all_served_ && have(settings_.min_in_sync) &&
@@ -53,12 +53,12 @@ std::size_t BucketCopies::LiveCopiesOf(BucketId bucket) const {
 }
 
 bool BucketCopies::NeedsDiskOf(std::uint32_t slot) const {
-  return std::ranges::any_of(configurations_.all(), [&](const Configuration& record) {
+  return std::ranges::any_of(configurations_.all(), [&](const Configuration& configuration) {
     const auto is_of_slot = [slot](ServerId replica) { return replica.slot == slot; };
-    const auto others = std::ranges::count_if(record.replicas, [&](ServerId replica) {
+    const auto others = std::ranges::count_if(configuration.replicas, [&](ServerId replica) {
       return !is_of_slot(replica) && servers_.Runs(replica);
     });
-    return std::ranges::any_of(record.replicas, is_of_slot) &&
+    return std::ranges::any_of(configuration.replicas, is_of_slot) &&
            others < static_cast<std::ptrdiff_t>(std::max(settings_.min_in_sync, 1U));
   });
 }

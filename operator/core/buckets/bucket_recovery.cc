@@ -55,13 +55,13 @@ void BucketRecovery::OnStored(ServerId server, const StoredBuckets& stored) {
 }
 
 bool BucketRecovery::OnRejected(ServerId server, const BucketState& state) {
-  const Configuration& record = configurations_.At(state.bucket);
-  if (record.primary != server || record.version != state.configuration_version ||
-      record.replicas.size() != 1) {
+  const Configuration& configuration = configurations_.At(state.bucket);
+  if (configuration.primary != server || configuration.version != state.configuration_version ||
+      configuration.replicas.size() != 1) {
     return false;
   }
   rejected_[state.bucket] = state.configuration_version;
-  restores_.OnLost(state.bucket, record, TimePoint{});
+  restores_.OnLost(state.bucket, configuration, TimePoint{});
   restores_.Reject(state.bucket, server, state.detail);
   return true;
 }
@@ -109,14 +109,14 @@ void BucketRecovery::OnHinted() {
 // Nobody of the configuration can serve it. The end of one whose disk was left with its node is
 // never proved; it acknowledges nothing without the others, of which one, at least, is dead.
 bool BucketRecovery::IsLost(BucketId bucket) const {
-  const Configuration& record = configurations_.At(bucket);
+  const Configuration& configuration = configurations_.At(bucket);
   const auto rejected = rejected_.find(bucket);
   const auto is_dead = [&](ServerId replica) { return dead_servers_.Has(replica); };
-  const bool all_gone = std::ranges::all_of(record.replicas, [&](ServerId replica) {
+  const bool all_gone = std::ranges::all_of(configuration.replicas, [&](ServerId replica) {
     return is_dead(replica) || restores_.HasLostDisk(replica);
   });
-  return (all_gone && std::ranges::any_of(record.replicas, is_dead)) ||
-         (rejected != rejected_.end() && rejected->second == record.version);
+  return (all_gone && std::ranges::any_of(configuration.replicas, is_dead)) ||
+         (rejected != rejected_.end() && rejected->second == configuration.version);
 }
 
 absl::Status BucketRecovery::BringBack(const std::vector<Balancer::Server>& servers,
@@ -128,8 +128,8 @@ absl::Status BucketRecovery::BringBack(const std::vector<Balancer::Server>& serv
     if (!IsLost(bucket)) {
       continue;
     }
-    const Configuration& record = configurations_.At(bucket);
-    if (!record.created) {
+    const Configuration& configuration = configurations_.At(bucket);
+    if (!configuration.created) {
       if (const auto server = Balancer::Replacement(servers, load)) {
         configurations_.Reassign(bucket, *server);
         ++load.primaries[server->slot];
@@ -137,7 +137,7 @@ absl::Status BucketRecovery::BringBack(const std::vector<Balancer::Server>& serv
       continue;
     }
     configurations_.SetRestoring(bucket);
-    restores_.OnLost(bucket, record, now);
+    restores_.OnLost(bucket, configuration, now);
     const absl::StatusOr<std::optional<Restores::Source>> source =
         SourceOf(bucket, servers, load, now);
     if (!source.ok()) {

@@ -15,7 +15,8 @@ void CheckpointRollback::Begin(bool none_lives) {
 void CheckpointRollback::OnStored(ServerId server, const StoredBuckets& stored) {
   empty_disks_.erase(server.slot);
   const bool is_member = std::ranges::any_of(
-      state_.buckets, [&](const Configuration& record) { return record.Has(server); });
+      state_.buckets,
+      [&](const Configuration& configuration) { return configuration.Has(server); });
   if (!is_member && std::ranges::none_of(stored.buckets, &StoredBucket::complete)) {
     empty_disks_[server.slot] = state_.checkpoint.snapshot;
   }

@@ -11,8 +11,8 @@ Configurations::Configurations(JobState& state, std::uint32_t min_in_sync)
 
 std::vector<std::uint64_t> Configurations::Generations() const {
   std::vector<std::uint64_t> generations;
-  for (const Configuration& record : state_.buckets) {
-    generations.push_back(record.generation);
+  for (const Configuration& configuration : state_.buckets) {
+    generations.push_back(configuration.generation);
   }
   return generations;
 }
@@ -20,12 +20,12 @@ std::vector<std::uint64_t> Configurations::Generations() const {
 void Configurations::Assign(const std::vector<ServerId>& primaries) {
   state_.buckets.clear();
   for (const ServerId& primary : primaries) {
-    Configuration record;
-    record.version = 1;
-    record.generation = 1;
-    record.primary = primary;
-    record.replicas = {primary};
-    state_.buckets.push_back(std::move(record));
+    Configuration configuration;
+    configuration.version = 1;
+    configuration.generation = 1;
+    configuration.primary = primary;
+    configuration.replicas = {primary};
+    state_.buckets.push_back(std::move(configuration));
   }
   service_.assign(primaries.size(), Service::kAwaited);
   changed_ = true;
@@ -35,85 +35,87 @@ bool Configurations::Allows(const Proposal& proposal) const {
   if (proposal.bucket >= size() || At(proposal.bucket).version != proposal.configuration_version) {
     return false;
   }
-  const Configuration& record = At(proposal.bucket);
+  const Configuration& configuration = At(proposal.bucket);
   switch (proposal.kind) {
     case Proposal::Kind::kPromote:
-      return proposal.proposer != record.primary && record.Has(proposal.proposer);
+      return proposal.proposer != configuration.primary && configuration.Has(proposal.proposer);
     case Proposal::Kind::kDrop:
-      return proposal.proposer == record.primary && proposal.subject != record.primary &&
-             (!record.Has(proposal.subject) || MayLeave(record, proposal.subject));
+      return proposal.proposer == configuration.primary &&
+             proposal.subject != configuration.primary &&
+             (!configuration.Has(proposal.subject) || MayLeave(configuration, proposal.subject));
     case Proposal::Kind::kAdd:
-      return proposal.proposer == record.primary && record.learner == proposal.subject &&
-             !record.Has(proposal.subject);
+      return proposal.proposer == configuration.primary &&
+             configuration.learner == proposal.subject && !configuration.Has(proposal.subject);
   }
   return false;
 }
 
-bool Configurations::MayLeave(const Configuration& record, ServerId replica) const {
-  return record.replicas.size() > min_in_sync_ ||
+bool Configurations::MayLeave(const Configuration& configuration, ServerId replica) const {
+  return configuration.replicas.size() > min_in_sync_ ||
          std::find(state_.dead.begin(), state_.dead.end(), replica) != state_.dead.end();
 }
 
 void Configurations::Apply(const Proposal& proposal) {
   ADAMANT_FAILPOINT("controller/change_record");
-  Configuration& record = state_.buckets[proposal.bucket];
+  Configuration& configuration = state_.buckets[proposal.bucket];
   switch (proposal.kind) {
     case Proposal::Kind::kPromote:
-      if (!proposal.released && MayLeave(record, record.primary)) {
-        std::erase(record.replicas, record.primary);
+      if (!proposal.released && MayLeave(configuration, configuration.primary)) {
+        std::erase(configuration.replicas, configuration.primary);
       }
-      record.primary = proposal.proposer;
+      configuration.primary = proposal.proposer;
       service_[proposal.bucket] = Service::kAwaited;
       break;
     case Proposal::Kind::kDrop:
-      std::erase(record.replicas, proposal.subject);
+      std::erase(configuration.replicas, proposal.subject);
       break;
     case Proposal::Kind::kAdd:
-      record.replicas.push_back(proposal.subject);
+      configuration.replicas.push_back(proposal.subject);
       break;
   }
   Change(proposal.bucket);
 }
 
 void Configurations::Restore(BucketId bucket, ServerId server, std::uint64_t snapshot) {
-  Configuration& record = state_.buckets[bucket];
+  Configuration& configuration = state_.buckets[bucket];
   ADAMANT_FAILPOINT("controller/restore");
-  ++record.generation;
-  record.primary = server;
-  record.replicas = {server};
-  record.restored_snapshot = snapshot;
+  ++configuration.generation;
+  configuration.primary = server;
+  configuration.replicas = {server};
+  configuration.restored_snapshot = snapshot;
   service_[bucket] = Service::kRestoring;
   Change(bucket);
 }
 
 void Configurations::MakeAnew(BucketId bucket, ServerId server, std::uint64_t snapshot) {
-  Configuration& record = state_.buckets[bucket];
-  ++record.generation;
-  record.created = false;
-  record.restored_snapshot = snapshot;
+  Configuration& configuration = state_.buckets[bucket];
+  ++configuration.generation;
+  configuration.created = false;
+  configuration.restored_snapshot = snapshot;
   Reassign(bucket, server);
 }
 
 void Configurations::Reassign(BucketId bucket, ServerId server) {
-  Configuration& record = state_.buckets[bucket];
-  record.primary = server;
-  record.replicas = {server};
+  Configuration& configuration = state_.buckets[bucket];
+  configuration.primary = server;
+  configuration.replicas = {server};
   service_[bucket] = Service::kAwaited;
   Change(bucket);
 }
 
 // PlacementHint that the change has fulfilled or made void goes with it.
 void Configurations::Change(BucketId bucket) {
-  Configuration& record = state_.buckets[bucket];
-  ++record.version;
-  if (record.learner && record.Has(*record.learner)) {
-    record.learner.reset();
+  Configuration& configuration = state_.buckets[bucket];
+  ++configuration.version;
+  if (configuration.learner && configuration.Has(*configuration.learner)) {
+    configuration.learner.reset();
   }
-  if (record.departing && !record.Has(*record.departing)) {
-    record.departing.reset();
+  if (configuration.departing && !configuration.Has(*configuration.departing)) {
+    configuration.departing.reset();
   }
-  if (record.successor && (record.successor == record.primary || !record.Has(*record.successor))) {
-    record.successor.reset();
+  if (configuration.successor && (configuration.successor == configuration.primary ||
+                                  !configuration.Has(*configuration.successor))) {
+    configuration.successor.reset();
   }
   changed_ = true;
 }
@@ -142,12 +144,12 @@ void Configurations::OnGone(ServerId server) {
 }
 
 void Configurations::SetHint(BucketId bucket, const PlacementHint& hint) {
-  Configuration& record = state_.buckets[bucket];
-  if (record.learner != hint.learner || record.departing != hint.departing ||
-      record.successor != hint.successor) {
-    record.learner = hint.learner;
-    record.departing = hint.departing;
-    record.successor = hint.successor;
+  Configuration& configuration = state_.buckets[bucket];
+  if (configuration.learner != hint.learner || configuration.departing != hint.departing ||
+      configuration.successor != hint.successor) {
+    configuration.learner = hint.learner;
+    configuration.departing = hint.departing;
+    configuration.successor = hint.successor;
     changed_ = true;
   }
 }

@@ -7,10 +7,10 @@ namespace adamant::controller {
 // Sorted, each once.
 std::vector<ServerId> DeadServers::Named() const {
   std::vector<ServerId> named;
-  for (const Configuration& record : state_.buckets) {
-    named.insert(named.end(), record.replicas.begin(), record.replicas.end());
-    if (record.learner) {
-      named.push_back(*record.learner);
+  for (const Configuration& configuration : state_.buckets) {
+    named.insert(named.end(), configuration.replicas.begin(), configuration.replicas.end());
+    if (configuration.learner) {
+      named.push_back(*configuration.learner);
     }
   }
   std::sort(named.begin(), named.end());

@@ -8,7 +8,7 @@ namespace adamant::controller {
 
 void BucketSummary::Add(const BucketStatus& bucket) {
   ++states[bucket.state];
-  largest_version = std::max(largest_version, bucket.record.version);
+  largest_version = std::max(largest_version, bucket.configuration.version);
   largest_lag = std::max(largest_lag, bucket.lag);
   rolled_back += bucket.rolled_back;
   rolled_back_buckets += bucket.rolled_back > 0 ? 1 : 0;
@@ -55,13 +55,13 @@ std::vector<double> Failovers::OnConfigurationsChanged(TimePoint now) {
 }
 
 BucketStatus Failovers::ReportOf(BucketId bucket, std::optional<std::size_t> live_copies) const {
-  const Configuration& record = configurations_.At(bucket);
+  const Configuration& configuration = configurations_.At(bucket);
   const auto service =
       live_copies ? configurations_.ServiceOf(bucket) : Configurations::Service::kServed;
-  const std::size_t copies = live_copies.value_or(record.replicas.size());
+  const std::size_t copies = live_copies.value_or(configuration.replicas.size());
   BucketStatus report{.bucket = bucket,
-                      .state = std::string(StateOf(record, service, copies, settings_)),
-                      .record = record,
+                      .state = std::string(StateOf(configuration, service, copies, settings_)),
+                      .configuration = configuration,
                       .rolled_back = state_.histories[bucket].rolled_back};
   if (const auto progress = progress_.find(bucket); progress != progress_.end()) {
     report.committed = progress->second.committed;
@@ -86,11 +86,11 @@ std::optional<FailoverReport> Failovers::Last(TimePoint now) const {
   return report;
 }
 
-std::string_view StateOf(const Configuration& record,
+std::string_view StateOf(const Configuration& configuration,
                          Configurations::Service service,
                          std::size_t live_copies,
                          const JobSettings& settings) {
-  if (!record.created) {
+  if (!configuration.created) {
     return "Creating";
   }
   if (service != Configurations::Service::kServed) {

@@ -17,7 +17,7 @@ namespace adamant::controller {
 struct BucketStatus {
   BucketId bucket = 0;
   std::string state;
-  Configuration record;
+  Configuration configuration;
   std::uint64_t committed = 0;
   std::uint64_t lag = 0;
   std::uint64_t rolled_back = 0;
@@ -97,7 +97,7 @@ class Failovers {
 };
 
 /// Creating, Restoring, FailingOver, Blocked, Degraded or Ready.
-std::string_view StateOf(const Configuration& record,
+std::string_view StateOf(const Configuration& configuration,
                          Configurations::Service service,
                          std::size_t live_copies,
                          const JobSettings& settings);

@@ -135,8 +135,8 @@ void Placement::OnProgress(std::uint32_t slot, const ParameterServerProgress& pr
                  .configuration_version = bucket.configuration_version,
                  .updates = bucket.updates});
     }
-    const Configuration& record = configurations_.At(bucket.bucket);
-    if (record.primary == sender && record.version == bucket.configuration_version &&
+    const Configuration& configuration = configurations_.At(bucket.bucket);
+    if (configuration.primary == sender && configuration.version == bucket.configuration_version &&
         configurations_.IsServed(bucket.bucket)) {
       failovers_.OnProgress(bucket);
     }

@@ -18,7 +18,7 @@ void Promotions::Add(const Proposal& proposal, TimePoint now) {
 }
 
 bool Promotions::IsOver(BucketId bucket, const Round& round, TimePoint now) const {
-  const Configuration& record = configurations_.At(bucket);
+  const Configuration& configuration = configurations_.At(bucket);
   const auto proposed = [&](const ServerId& replica) {
     return std::any_of(round.proposals.begin(), round.proposals.end(), [&](const Proposal& each) {
       return each.proposer == replica;
@@ -28,9 +28,12 @@ bool Promotions::IsOver(BucketId bucket, const Round& round, TimePoint now) cons
          std::any_of(round.proposals.begin(),
                      round.proposals.end(),
                      [](const Proposal& each) { return each.released; }) ||
-         std::all_of(record.replicas.begin(), record.replicas.end(), [&](const ServerId& replica) {
-           return replica == record.primary || dead_servers_.Has(replica) || proposed(replica);
-         });
+         std::all_of(configuration.replicas.begin(),
+                     configuration.replicas.end(),
+                     [&](const ServerId& replica) {
+                       return replica == configuration.primary || dead_servers_.Has(replica) ||
+                              proposed(replica);
+                     });
 }
 
 // nullptr if all who proposed are dead by now.

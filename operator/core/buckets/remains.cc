@@ -56,17 +56,17 @@ bool HasNothingSinceCheckpoint(const JobState& state,
     return false;
   }
   const CheckpointBucket& kept = state.checkpoint.buckets[bucket];
-  const Configuration& record = state.buckets[bucket];
-  const bool came_from_it =
-      record.restored_snapshot == state.checkpoint.snapshot && disk.generation == record.generation;
+  const Configuration& configuration = state.buckets[bucket];
+  const bool came_from_it = configuration.restored_snapshot == state.checkpoint.snapshot &&
+                            disk.generation == configuration.generation;
   return (disk.generation <= kept.generation || came_from_it) && disk.updates <= kept.updates;
 }
 
 std::string WhyDiskIsOld(const JobState& state, ServerId server, Incarnation opened_by) {
   Incarnation latest = 0;
-  for (const Configuration& record : state.buckets) {
-    for (const ServerId& replica : record.replicas) {
-      if (record.created && replica.slot == server.slot &&
+  for (const Configuration& configuration : state.buckets) {
+    for (const ServerId& replica : configuration.replicas) {
+      if (configuration.created && replica.slot == server.slot &&
           replica.incarnation < server.incarnation) {
         latest = std::max(latest, replica.incarnation);
       }

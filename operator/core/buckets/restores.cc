@@ -36,18 +36,19 @@ void Restores::Reject(BucketId bucket, ServerId server, const std::string& why) 
                                   StoredBucket{.bucket = bucket, .complete = false, .detail = why});
 }
 
-void Restores::OnLost(BucketId bucket, const Configuration& record, TimePoint now) {
+void Restores::OnLost(BucketId bucket, const Configuration& configuration, TimePoint now) {
   const auto [known, first] = losses_.try_emplace(bucket);
   Loss& loss = known->second;
   if (first) {
-    loss.replicas = record.replicas;
-    loss.generation = record.generation;
-    loss.oldest = record.restored_snapshot != 0 ? record.generation : 0;
+    loss.replicas = configuration.replicas;
+    loss.generation = configuration.generation;
+    loss.oldest = configuration.restored_snapshot != 0 ? configuration.generation : 0;
   }
-  if (loss.configuration_version != record.version) {
-    loss.configuration_version = record.version;
+  if (loss.configuration_version != configuration.version) {
+    loss.configuration_version = configuration.version;
     loss.since = std::max(loss.since, now);
-    loss.awaited.insert(loss.awaited.end(), record.replicas.begin(), record.replicas.end());
+    loss.awaited.insert(
+        loss.awaited.end(), configuration.replicas.begin(), configuration.replicas.end());
   }
 }
 

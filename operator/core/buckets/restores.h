@@ -54,7 +54,7 @@ class Restores {
 
   /// The configuration's replicas are lost. Remembers those who were lost first, until one serves:
   /// who was chosen since may have served and ended before a word of it came.
-  void OnLost(BucketId bucket, const Configuration& record, TimePoint now);
+  void OnLost(BucketId bucket, const Configuration& configuration, TimePoint now);
   void OnServed(BucketId bucket) { losses_.erase(bucket); }
 
   struct Source {

@@ -165,10 +165,11 @@ bool SnapshotCoordinator::Follow() {
   }
   std::set<std::uint32_t> servers;
   for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
-    const Configuration& record = configurations_.At(bucket);
-    if (!IsStored(bucket) && configurations_.IsServed(bucket) && asked_[bucket] != record.version) {
-      asked_[bucket] = record.version;
-      servers.insert(record.primary.slot);
+    const Configuration& configuration = configurations_.At(bucket);
+    if (!IsStored(bucket) && configurations_.IsServed(bucket) &&
+        asked_[bucket] != configuration.version) {
+      asked_[bucket] = configuration.version;
+      servers.insert(configuration.primary.slot);
     }
   }
   for (const std::uint32_t server : servers) {

@@ -62,13 +62,16 @@ TEST(StatusCodecTest, AStatusThatSaysNothingOfAttemptsIsOfTheFirst) {
 
 TEST(StatusCodecTest, StatusOfBucketsComesBackAsItWas) {
   controller::JobReport report;
-  controller::Configuration record{
+  controller::Configuration configuration{
       .version = 4, .generation = 2, .primary = {1, 3}, .replicas = {{1, 3}, {0, 1}}};
-  record.created = true;
-  record.successor = controller::ServerId{0, 1};
-  record.restored_snapshot = 6;
-  report.buckets.push_back(
-      {.state = "Degraded", .record = record, .committed = 10, .lag = 2, .rolled_back = 5});
+  configuration.created = true;
+  configuration.successor = controller::ServerId{0, 1};
+  configuration.restored_snapshot = 6;
+  report.buckets.push_back({.state = "Degraded",
+                            .configuration = configuration,
+                            .committed = 10,
+                            .lag = 2,
+                            .rolled_back = 5});
   report.last_failover = controller::FailoverReport{.bucket = 0,
                                                     .configuration_version = 4,
                                                     .times = {.detect_seconds = 0.5},
@@ -81,7 +84,7 @@ TEST(StatusCodecTest, StatusOfBucketsComesBackAsItWas) {
   report.updates_awaited = 10;
   const controller::JobReport decoded = Decode(Encode(report));
   ASSERT_EQ(decoded.buckets.size(), 1u);
-  EXPECT_EQ(decoded.buckets[0].record, record);
+  EXPECT_EQ(decoded.buckets[0].configuration, configuration);
   EXPECT_EQ(decoded.buckets[0].state, "Degraded");
   EXPECT_EQ(decoded.buckets[0].rolled_back, 5u);
   ASSERT_TRUE(decoded.last_failover.has_value());
@@ -99,7 +102,7 @@ TEST(StatusCodecTest, OfManyBucketsThoseInTroubleAndASummaryAreTold) {
     report.buckets.push_back(
         {.bucket = bucket,
          .state = bucket == 60'000 ? "Blocked" : "Ready",
-         .record = {.version = bucket.value(), .replicas = {{0, 1}, {1, 1}, {2, 1}}},
+         .configuration = {.version = bucket.value(), .replicas = {{0, 1}, {1, 1}, {2, 1}}},
          .committed = 1'000'000'000'000,
          .rolled_back = bucket < 3 ? 2u : 0u});
     report.bucket_summary.Add(report.buckets.back());

@@ -29,13 +29,13 @@ std::vector<std::string> RestoredTexts(const Harness::Actions& actions) {
 class AllCopiesLostTest : public ReplicationTest {};
 
 TEST_F(AllCopiesLostTest, AllLostBucketsComeBackFromTheBetterDiskAndTheRollbackIsTold) {
-  const ServerId first = record(0).primary;
+  const ServerId first = configuration(0).primary;
   const ServerId second = Secondary(0);
   TellOfHundredUpdates(first.slot);
   job_.Exit({Role::kParameterServer, first.slot});
   job_.Exit({Role::kParameterServer, second.slot});
   EXPECT_EQ(StateOf(0), "Restoring");
-  const ConfigurationVersion configuration_version = record(0).version;
+  const ConfigurationVersion configuration_version = configuration(0).version;
   const auto disk = [&](std::uint64_t previous, std::uint64_t updates) {
     StoredBuckets stored{.previous_incarnation = previous, .buckets = {}};
     stored.buckets.push_back({.bucket = 0, .generation = 1, .updates = updates, .complete = true});
@@ -43,12 +43,12 @@ TEST_F(AllCopiesLostTest, AllLostBucketsComeBackFromTheBetterDiskAndTheRollbackI
   };
   job_.Join({Role::kParameterServer, first.slot}, "first");
   job_.Tell({Role::kParameterServer, first.slot}, disk(first.incarnation, 90));
-  EXPECT_EQ(record(0).version, configuration_version);
+  EXPECT_EQ(configuration(0).version, configuration_version);
   job_.Join({Role::kParameterServer, second.slot}, "second");
   job_.Tell({Role::kParameterServer, second.slot}, disk(second.incarnation, 95));
-  EXPECT_EQ(record(0).version, configuration_version + 1);
-  EXPECT_EQ(record(0).generation, 2u);
-  EXPECT_EQ(record(0).primary, job_.ServerIdOf(second.slot));
+  EXPECT_EQ(configuration(0).version, configuration_version + 1);
+  EXPECT_EQ(configuration(0).generation, 2u);
+  EXPECT_EQ(configuration(0).primary, job_.ServerIdOf(second.slot));
   EXPECT_EQ(StateOf(0), "Restoring");
   const auto notes = Pick<Note>(job_.Serve(second.slot, 95));
   ASSERT_FALSE(notes.empty());
@@ -59,7 +59,7 @@ TEST_F(AllCopiesLostTest, AllLostBucketsComeBackFromTheBetterDiskAndTheRollbackI
 }
 
 TEST_F(AllCopiesLostTest, BucketsThatComeBackFromDiskWholeAreToldTogether) {
-  const ServerId first = record(0).primary;
+  const ServerId first = configuration(0).primary;
   const ServerId second = Secondary(0);
   job_.Exit({Role::kParameterServer, first.slot});
   job_.Exit({Role::kParameterServer, second.slot});
@@ -129,7 +129,7 @@ TEST_F(SmallNetTest, OfBucketsThatCameBackThoseAreToldThatHoldParameters) {
 }
 
 TEST_F(AllCopiesLostTest, BucketsThatComeBackTwiceBeforeAllAreBackAreCountedOnce) {
-  const ServerId first = record(0).primary;
+  const ServerId first = configuration(0).primary;
   const ServerId second = Secondary(0);
   std::size_t lost = 0;
   for (const ServerId& server_id : {first, second}) {
@@ -143,7 +143,7 @@ TEST_F(AllCopiesLostTest, BucketsThatComeBackTwiceBeforeAllAreBackAreCountedOnce
     StoredBuckets stored{.previous_incarnation = job_.ServerIdOf(slot).incarnation, .buckets = {}};
     for (BucketId bucket = 0; bucket < job_.state().buckets.size(); ++bucket) {
       stored.buckets.push_back(
-          {.bucket = bucket, .generation = record(bucket).generation, .complete = true});
+          {.bucket = bucket, .generation = configuration(bucket).generation, .complete = true});
     }
     job_.Join(id, ToString(id) + " of " + std::to_string(job_.ServerIdOf(slot).incarnation));
     job_.Tell(id, stored);
@@ -160,7 +160,7 @@ TEST_F(AllCopiesLostTest, BucketsThatComeBackTwiceBeforeAllAreBackAreCountedOnce
 }
 
 TEST_F(AllCopiesLostTest, WhatIsToldOfAllBucketsThatCameBackDoesNotDenyWhatSomeLost) {
-  const ServerId first = record(0).primary;
+  const ServerId first = configuration(0).primary;
   TellOfHundredUpdates(first.slot);
   std::vector<ServerId> servers;
   for (std::uint32_t slot = 0; slot < 3; ++slot) {

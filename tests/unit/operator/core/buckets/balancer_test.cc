@@ -32,8 +32,8 @@ class BalancerTest : public testing::Test {
 
   void Serve() {
     for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
-      const Configuration& record = configurations_.At(bucket);
-      configurations_.OnServing(record.primary, bucket, record.version);
+      const Configuration& configuration = configurations_.At(bucket);
+      configurations_.OnServing(configuration.primary, bucket, configuration.version);
     }
   }
 
@@ -45,18 +45,19 @@ class BalancerTest : public testing::Test {
     CountMoves();
     bool any = false;
     for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
-      const Configuration record = configurations_.At(bucket);
-      Proposal proposal{
-          .bucket = bucket, .configuration_version = record.version, .proposer = record.primary};
-      if (record.successor) {
-        proposal.proposer = *record.successor;
+      const Configuration configuration = configurations_.At(bucket);
+      Proposal proposal{.bucket = bucket,
+                        .configuration_version = configuration.version,
+                        .proposer = configuration.primary};
+      if (configuration.successor) {
+        proposal.proposer = *configuration.successor;
         proposal.released = true;
-      } else if (record.learner) {
+      } else if (configuration.learner) {
         proposal.kind = Proposal::Kind::kAdd;
-        proposal.subject = *record.learner;
-      } else if (record.departing && record.departing != record.primary) {
+        proposal.subject = *configuration.learner;
+      } else if (configuration.departing && configuration.departing != configuration.primary) {
         proposal.kind = Proposal::Kind::kDrop;
-        proposal.subject = *record.departing;
+        proposal.subject = *configuration.departing;
       } else {
         continue;
       }
@@ -70,10 +71,10 @@ class BalancerTest : public testing::Test {
 
   void CountMoves() {
     std::vector<std::uint32_t> moves(servers_.size());
-    for (const Configuration& record : configurations_.all()) {
-      if (record.learner) {
-        ++moves[record.learner->slot];
-        ++moves[record.primary.slot];
+    for (const Configuration& configuration : configurations_.all()) {
+      if (configuration.learner) {
+        ++moves[configuration.learner->slot];
+        ++moves[configuration.primary.slot];
       }
     }
     EXPECT_THAT(moves, Each(Le(Balancer::kMovesPerServer)));
@@ -89,9 +90,10 @@ class BalancerTest : public testing::Test {
   }
 
   [[nodiscard]] std::uint32_t CountLearners() const {
-    const auto& records = configurations_.all();
+    const auto& configurations = configurations_.all();
     return static_cast<std::uint32_t>(std::ranges::count_if(
-        records, [](const Configuration& record) { return record.learner.has_value(); }));
+        configurations,
+        [](const Configuration& configuration) { return configuration.learner.has_value(); }));
   }
 
   // A server dies, its buckets are taken over or it is dropped from them.
@@ -99,16 +101,17 @@ class BalancerTest : public testing::Test {
     servers_[slot].running = false;
     servers_[slot].away_since = now_;
     for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
-      const Configuration record = configurations_.At(bucket);
-      for (const ServerId& replica : record.replicas) {
+      const Configuration configuration = configurations_.At(bucket);
+      for (const ServerId& replica : configuration.replicas) {
         if (replica.slot != slot) {
           continue;
         }
-        Proposal proposal{
-            .bucket = bucket, .configuration_version = record.version, .proposer = record.primary};
-        if (replica == record.primary) {
-          proposal.proposer =
-              record.replicas[1] == replica ? record.replicas[0] : record.replicas[1];
+        Proposal proposal{.bucket = bucket,
+                          .configuration_version = configuration.version,
+                          .proposer = configuration.primary};
+        if (replica == configuration.primary) {
+          proposal.proposer = configuration.replicas[1] == replica ? configuration.replicas[0]
+                                                                   : configuration.replicas[1];
         } else {
           proposal.kind = Proposal::Kind::kDrop;
           proposal.subject = replica;
@@ -125,8 +128,8 @@ class BalancerTest : public testing::Test {
   }
 
   void ExpectFull() {
-    for (const Configuration& record : configurations_.all()) {
-      EXPECT_EQ(record.replicas.size(), settings_.copies);
+    for (const Configuration& configuration : configurations_.all()) {
+      EXPECT_EQ(configuration.replicas.size(), settings_.copies);
     }
   }
 
@@ -154,9 +157,9 @@ TEST_F(BalancerTest, BucketsGetTheirCopiesOnDifferentServersEvenly) {
   RunToRest();
   ExpectFull();
   ExpectEven();
-  for (const Configuration& record : configurations_.all()) {
+  for (const Configuration& configuration : configurations_.all()) {
     std::vector<std::uint32_t> slots;
-    for (const ServerId& replica : record.replicas) {
+    for (const ServerId& replica : configuration.replicas) {
       slots.push_back(replica.slot);
     }
     std::sort(slots.begin(), slots.end());
@@ -187,14 +190,18 @@ TEST_F(BalancerTest, SecondCopiesAreMadeBeforeThirdOnes) {
   Start(3, 30, 3);
   for (bool done = false; !done;) {
     PlaceHints();
-    const auto& records = configurations_.all();
-    const auto has_one = [](const Configuration& record) { return record.replicas.size() == 1; };
-    const auto waiting = std::ranges::count_if(records, [&](const Configuration& record) {
-      return has_one(record) && !record.learner.has_value();
-    });
-    const auto third = std::ranges::count_if(records, [](const Configuration& record) {
-      return record.replicas.size() == 2 && record.learner.has_value();
-    });
+    const auto& configurations = configurations_.all();
+    const auto has_one = [](const Configuration& configuration) {
+      return configuration.replicas.size() == 1;
+    };
+    const auto waiting =
+        std::ranges::count_if(configurations, [&](const Configuration& configuration) {
+          return has_one(configuration) && !configuration.learner.has_value();
+        });
+    const auto third =
+        std::ranges::count_if(configurations, [](const Configuration& configuration) {
+          return configuration.replicas.size() == 2 && configuration.learner.has_value();
+        });
     EXPECT_TRUE(waiting == 0 || third == 0) << waiting << " wait, " << third << " get a third";
     done = waiting == 0;
     Round();
@@ -209,9 +216,9 @@ TEST_F(BalancerTest, CopiesGoToOtherZonesAndMachines) {
   }
   RunToRest();
   ExpectFull();
-  for (const Configuration& record : configurations_.all()) {
+  for (const Configuration& configuration : configurations_.all()) {
     std::vector<std::string> zones;
-    for (const ServerId& replica : record.replicas) {
+    for (const ServerId& replica : configuration.replicas) {
       zones.push_back(servers_[replica.slot].zone);
     }
     std::sort(zones.begin(), zones.end());
@@ -226,8 +233,9 @@ TEST_F(BalancerTest, CopiesThatCameToShareAMachineMoveApartWhenThereIsAnother) {
   }
   RunToRest();
   const auto together = [this] {
-    return std::ranges::count_if(configurations_.all(), [this](const Configuration& record) {
-      return servers_[record.replicas[0].slot].node == servers_[record.replicas[1].slot].node;
+    return std::ranges::count_if(configurations_.all(), [this](const Configuration& configuration) {
+      return servers_[configuration.replicas[0].slot].node ==
+             servers_[configuration.replicas[1].slot].node;
     });
   };
   ASSERT_EQ(together(), 0);
@@ -252,9 +260,9 @@ TEST_F(BalancerTest, CopiesThatCameToShareAZoneMoveApartAsFarAsServersAreThere) 
   servers_[4].zone = "c";
   RunToRest();
   ExpectFull();
-  for (const Configuration& record : configurations_.all()) {
+  for (const Configuration& configuration : configurations_.all()) {
     std::set<std::string> zones;
-    for (const ServerId& replica : record.replicas) {
+    for (const ServerId& replica : configuration.replicas) {
       zones.insert(servers_[replica.slot].zone);
     }
     EXPECT_THAT(zones, testing::SizeIs(3));
@@ -281,10 +289,10 @@ TEST_F(BalancerTest, BelowTheMinimumCopiesAreMadeAtOnce) {
   Kill(2);
   PlaceHints();
   int urgent = 0;
-  for (const Configuration& record : configurations_.all()) {
-    if (record.learner) {
+  for (const Configuration& configuration : configurations_.all()) {
+    if (configuration.learner) {
       ++urgent;
-      EXPECT_LT(record.replicas.size(), settings_.min_in_sync);
+      EXPECT_LT(configuration.replicas.size(), settings_.min_in_sync);
     }
   }
   EXPECT_GT(urgent, 0);
@@ -321,9 +329,10 @@ TEST_F(BalancerTest, ADrainingServerHandsItsPrimariesOverAndLeavesItsBuckets) {
   const Load load(configurations_.all(), 3);
   EXPECT_EQ(load.copies[0], 0u);
   EXPECT_THAT(load.primaries, testing::Contains(Ge(5u)));
-  for (const Configuration& record : configurations_.all()) {
-    EXPECT_THAT(record.replicas, testing::SizeIs(Ge(1u)));
-    EXPECT_FALSE(record.learner) << "it may come back: its copies are not made elsewhere yet";
+  for (const Configuration& configuration : configurations_.all()) {
+    EXPECT_THAT(configuration.replicas, testing::SizeIs(Ge(1u)));
+    EXPECT_FALSE(configuration.learner)
+        << "it may come back: its copies are not made elsewhere yet";
   }
 }
 
@@ -333,8 +342,8 @@ TEST_F(BalancerTest, ADrainingServerStaysWhereTooFewWouldRemain) {
   servers_[0].draining = true;
   servers_[1].draining = true;
   RunToRest();
-  for (const Configuration& record : configurations_.all()) {
-    EXPECT_THAT(record.replicas, testing::SizeIs(3u));
+  for (const Configuration& configuration : configurations_.all()) {
+    EXPECT_THAT(configuration.replicas, testing::SizeIs(3u));
   }
   servers_[1].draining = false;
   RunToRest();

@@ -18,8 +18,8 @@ class BucketCopiesTest : public JoinedServers {
 
   void Serve() {
     for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
-      const Configuration& record = configurations_.At(bucket);
-      configurations_.OnServing(record.primary, bucket, record.version);
+      const Configuration& configuration = configurations_.At(bucket);
+      configurations_.OnServing(configuration.primary, bucket, configuration.version);
     }
     copies_.OnSettled(now_);
   }

@@ -126,11 +126,11 @@ TEST_F(LostParametersTest, ACheckpointThatAnotherServerHasStoredSinceIsGoneBackT
   SnapshotTaken again{
       .snapshot = job_.state().row.snapshot, .ok = true, .error = "", .buckets = {}};
   for (std::uint32_t i = 0; i < job_.state().buckets.size(); ++i) {
-    const Configuration& record = job_.state().buckets[i];
-    if (record.primary.slot == kServer0.slot) {
+    const Configuration& configuration = job_.state().buckets[i];
+    if (configuration.primary.slot == kServer0.slot) {
       again.buckets.push_back({.bucket = i,
-                               .configuration_version = record.version,
-                               .generation = record.generation,
+                               .configuration_version = configuration.version,
+                               .generation = configuration.generation,
                                .updates = 5});
     }
   }

@@ -80,14 +80,14 @@ class RemainsTest : public testing::Test {
   /// Of each bucket, as its primary tells.
   void Apply(std::uint64_t updates) {
     for (BucketId bucket = 0; bucket < kBuckets; ++bucket) {
-      const Configuration& record = job_.state().buckets[bucket];
+      const Configuration& configuration = job_.state().buckets[bucket];
       Heartbeat heartbeat;
       heartbeat.progress =
           ParameterServerProgress{.buckets = {{.bucket = bucket,
-                                               .configuration_version = record.version,
+                                               .configuration_version = configuration.version,
                                                .updates = updates,
                                                .serving = true}}};
-      job_.Tell({Role::kParameterServer, record.primary.slot}, heartbeat);
+      job_.Tell({Role::kParameterServer, configuration.primary.slot}, heartbeat);
     }
   }
 
@@ -369,8 +369,9 @@ class RemainsAfterTheEndTest : public RemainsTest {
 TEST_F(RemainsAfterTheEndTest, ABucketOfWhichDisksHaveLessComesBackFromTheCheckpoint) {
   MarkLost(kServer0);
   job_.ReportDisk(0, kAtEnd - 1);
-  for (const Configuration& record : buckets()) {
-    EXPECT_EQ(record.restored_snapshot, record.primary.slot == 0 ? job_.state().row.snapshot : 0);
+  for (const Configuration& configuration : buckets()) {
+    EXPECT_EQ(configuration.restored_snapshot,
+              configuration.primary.slot == 0 ? job_.state().row.snapshot : 0);
   }
   job_.Serve(0, kAtEnd);
   EXPECT_EQ(job_.state().histories[0].rolled_back, 0u);

@@ -31,14 +31,14 @@ class ReplicationTest : public testing::Test {
     for (bool any = true; any;) {
       any = false;
       for (std::uint32_t i = 0; i < job_.state().buckets.size(); ++i) {
-        const Configuration& record = job_.state().buckets[i];
-        if (record.learner) {
-          Tell(record.primary,
+        const Configuration& configuration = job_.state().buckets[i];
+        if (configuration.learner) {
+          Tell(configuration.primary,
                {.bucket = i,
-                .configuration_version = record.version,
+                .configuration_version = configuration.version,
                 .kind = Proposal::Kind::kAdd,
-                .proposer = record.primary,
-                .subject = *record.learner});
+                .proposer = configuration.primary,
+                .subject = *configuration.learner});
           any = true;
         }
       }
@@ -52,7 +52,7 @@ class ReplicationTest : public testing::Test {
   Harness::Actions Promote(BucketId bucket, ServerId by) {
     return Tell(by,
                 {.bucket = bucket,
-                 .configuration_version = record(bucket).version,
+                 .configuration_version = configuration(bucket).version,
                  .proposer = by,
                  .last_lsn = 1});
   }
@@ -62,18 +62,18 @@ class ReplicationTest : public testing::Test {
     Heartbeat heartbeat;
     heartbeat.progress =
         ParameterServerProgress{.buckets = {{.bucket = 0,
-                                             .configuration_version = record(0).version,
+                                             .configuration_version = configuration(0).version,
                                              .committed = 9,
                                              .updates = 100,
                                              .serving = true}}};
     job_.Tell({Role::kParameterServer, server}, heartbeat);
   }
 
-  [[nodiscard]] const Configuration& record(BucketId bucket) const {
+  [[nodiscard]] const Configuration& configuration(BucketId bucket) const {
     return job_.state().buckets[bucket];
   }
   [[nodiscard]] ServerId Secondary(BucketId bucket) const {
-    const Configuration& of = record(bucket);
+    const Configuration& of = configuration(bucket);
     return of.replicas[0] == of.primary ? of.replicas[1] : of.replicas[0];
   }
   [[nodiscard]] std::string StateOf(BucketId bucket) const {
@@ -81,11 +81,11 @@ class ReplicationTest : public testing::Test {
   }
 
   Harness::Actions Drop(BucketId bucket, ServerId replica) {
-    return Tell(record(bucket).primary,
+    return Tell(configuration(bucket).primary,
                 {.bucket = bucket,
-                 .configuration_version = record(bucket).version,
+                 .configuration_version = configuration(bucket).version,
                  .kind = Proposal::Kind::kDrop,
-                 .proposer = record(bucket).primary,
+                 .proposer = configuration(bucket).primary,
                  .subject = replica});
   }
 

@@ -23,7 +23,7 @@ constexpr SlotId kServer2{Role::kParameterServer, 2};
 TEST_F(ReplicationTest, TheJobBeginsWhenEveryBucketHasItsCopies) {
   EXPECT_EQ(job_.state().phase, Phase::kRunning);
   for (std::uint32_t i = 0; i < 3; ++i) {
-    EXPECT_THAT(record(i).replicas, SizeIs(2));
+    EXPECT_THAT(configuration(i).replicas, SizeIs(2));
     EXPECT_EQ(StateOf(i), "Ready");
   }
 }
@@ -58,22 +58,22 @@ TEST(ReplicationStartTest, ServersThatDieAgainAndAgainDoNotKeepTheJobFromBeginni
 }
 
 TEST_F(ReplicationTest, AProvedDeathIsPublishedAndTheSecondaryTakesOverAtOnce) {
-  const ServerId dead = record(0).primary;
+  const ServerId dead = configuration(0).primary;
   const ServerId successor = Secondary(0);
   const auto exit = job_.Exit({Role::kParameterServer, dead.slot});
   EXPECT_THAT(Sent<Membership>(exit).back().second.dead, ElementsAre(dead));
   EXPECT_EQ(StateOf(0), "FailingOver");
   const auto actions = Promote(0, successor);
   ASSERT_TRUE(std::holds_alternative<Persist>(actions.front()));
-  EXPECT_EQ(record(0).primary, successor);
-  EXPECT_THAT(record(0).replicas, ElementsAre(successor));
+  EXPECT_EQ(configuration(0).primary, successor);
+  EXPECT_THAT(configuration(0).replicas, ElementsAre(successor));
   ASSERT_EQ(Pick<Promoted>(actions).size(), 1U);
   EXPECT_EQ(Pick<Promoted>(actions).front().buckets, 1U);
   EXPECT_EQ(Sent<Membership>(actions).back().second.buckets[0].primary, successor);
   BucketsReady ready;
   ready.buckets.push_back(
       {.bucket = 0,
-       .configuration_version = record(0).version,
+       .configuration_version = configuration(0).version,
        .failover = FailoverTimes{.detect_seconds = 0.5, .reconcile_seconds = 0.25}});
   const auto phases =
       Pick<FailoverPhase>(job_.Tell({Role::kParameterServer, successor.slot}, ready));
@@ -86,12 +86,12 @@ TEST_F(ReplicationTest, AProvedDeathIsPublishedAndTheSecondaryTakesOverAtOnce) {
 }
 
 TEST_F(ReplicationTest, SilenceAndAKillAreNoProof) {
-  const ServerId silent = record(0).primary;
+  const ServerId silent = configuration(0).primary;
   const auto actions =
       job_.Pass(SmallJob().silence_timeout + seconds(2), {{Role::kParameterServer, silent.slot}});
   EXPECT_THAT(Pick<KillProcess>(actions), SizeIs(1));
   EXPECT_THAT(job_.state().dead, IsEmpty());
-  EXPECT_EQ(record(0).primary, silent);
+  EXPECT_EQ(configuration(0).primary, silent);
   job_.Exit({Role::kParameterServer, silent.slot});
   EXPECT_THAT(job_.state().dead, Contains(silent));
 }
@@ -104,7 +104,7 @@ TEST_F(ReplicationTest, TheNextProcessStartsWhenTheLastHasEnded) {
 }
 
 TEST_F(ReplicationTest, ALockedFolderProvesThatTheProcessBeforeIsDead) {
-  const ServerId before = record(0).primary;
+  const ServerId before = configuration(0).primary;
   const SlotId id{Role::kParameterServer, before.slot};
   job_.Join(id, "another");
   EXPECT_THAT(job_.state().dead, IsEmpty());
@@ -113,7 +113,7 @@ TEST_F(ReplicationTest, ALockedFolderProvesThatTheProcessBeforeIsDead) {
 }
 
 TEST_F(ReplicationTest, AStateThatIsOlderThanADiskEndsTheJobForGood) {
-  const ServerId primary = record(0).primary;
+  const ServerId primary = configuration(0).primary;
   const SlotId id{Role::kParameterServer, primary.slot};
   job_.Tell(id, StoredBuckets{.previous_incarnation = primary.incarnation, .buckets = {}});
   EXPECT_EQ(job_.state().phase, Phase::kFailed);
@@ -126,10 +126,10 @@ TEST_F(ReplicationTest, AStateThatIsOlderThanADiskEndsTheJobForGood) {
 }
 
 TEST_F(ReplicationTest, AProposalOfAnOldConfigurationIsAnsweredWithTheMembership) {
-  const ServerId primary = record(0).primary;
+  const ServerId primary = configuration(0).primary;
   const auto actions = Tell(primary,
                             {.bucket = 0,
-                             .configuration_version = record(0).version - 1,
+                             .configuration_version = configuration(0).version - 1,
                              .kind = Proposal::Kind::kDrop,
                              .proposer = primary,
                              .subject = Secondary(0)});
@@ -140,15 +140,15 @@ TEST_F(ReplicationTest, AProposalOfAnOldConfigurationIsAnsweredWithTheMembership
 }
 
 TEST_F(ReplicationTest, OneMessageOfProposalsIsOneMembership) {
-  const ServerId dead = record(0).primary;
+  const ServerId dead = configuration(0).primary;
   job_.Exit({Role::kParameterServer, dead.slot});
   Proposals proposals;
   ServerId by;
   for (std::uint32_t i = 0; i < 3; ++i) {
-    if (record(i).primary != dead && record(i).Has(dead)) {
-      by = record(i).primary;
+    if (configuration(i).primary != dead && configuration(i).Has(dead)) {
+      by = configuration(i).primary;
       proposals.proposals.push_back({.bucket = i,
-                                     .configuration_version = record(i).version,
+                                     .configuration_version = configuration(i).version,
                                      .kind = Proposal::Kind::kDrop,
                                      .proposer = by,
                                      .subject = dead});
@@ -171,7 +171,7 @@ TEST_F(ReplicationTest, ANewPrimaryIsAskedForTheSnapshotThatIsNeeded) {
   }
   ASSERT_EQ(job_.state().step, Step::kEvaluating);
   const ServerId successor = Secondary(0);
-  job_.Exit({Role::kParameterServer, record(0).primary.slot});
+  job_.Exit({Role::kParameterServer, configuration(0).primary.slot});
   EXPECT_THAT(Sent<TakeSnapshot>(Promote(0, successor)), IsEmpty());
   const auto asked = Sent<TakeSnapshot>(job_.Serve(successor.slot));
   ASSERT_THAT(asked, SizeIs(1));
@@ -186,20 +186,20 @@ TEST_F(ReplicationTest, APrimaryThatABucketComesBackToIsAskedForTheSnapshotAgain
   job_.Flush(kWorker0);
   job_.Flush(kWorker1);
   ASSERT_EQ(job_.state().step, Step::kSnapshot);
-  const ServerId primary = record(0).primary;
+  const ServerId primary = configuration(0).primary;
   const ServerId successor = Secondary(0);
   Tell(successor,
        {.bucket = 0,
-        .configuration_version = record(0).version,
+        .configuration_version = configuration(0).version,
         .proposer = successor,
         .released = true});
-  ASSERT_EQ(record(0).primary, successor);
+  ASSERT_EQ(configuration(0).primary, successor);
   Tell(primary,
        {.bucket = 0,
-        .configuration_version = record(0).version,
+        .configuration_version = configuration(0).version,
         .proposer = primary,
         .released = true});
-  ASSERT_EQ(record(0).primary, primary);
+  ASSERT_EQ(configuration(0).primary, primary);
   const auto asked = Sent<TakeSnapshot>(job_.Serve(primary.slot));
   ASSERT_THAT(asked, SizeIs(1));
   EXPECT_EQ(asked[0].second.snapshot, job_.state().row.snapshot);
@@ -207,7 +207,7 @@ TEST_F(ReplicationTest, APrimaryThatABucketComesBackToIsAskedForTheSnapshotAgain
 }
 
 TEST_F(ReplicationTest, ADrainingServerGetsSuccessors) {
-  const ServerId leaving = record(0).primary;
+  const ServerId leaving = configuration(0).primary;
   const ServerId successor = Secondary(0);
   const auto views =
       Sent<Membership>(job_.Tell({Role::kParameterServer, leaving.slot}, Draining{}));
@@ -216,9 +216,9 @@ TEST_F(ReplicationTest, ADrainingServerGetsSuccessors) {
 }
 
 TEST_F(ReplicationTest, ADrainingServerLeavesBucketsThatOthersHoldBeforeItStops) {
-  const ServerId leaving = record(0).primary;
+  const ServerId leaving = configuration(0).primary;
   const auto is_secondary = [&](BucketId bucket) {
-    return record(bucket).Has(leaving) && record(bucket).primary != leaving;
+    return configuration(bucket).Has(leaving) && configuration(bucket).primary != leaving;
   };
   const auto view =
       Sent<Membership>(job_.Tell({Role::kParameterServer, leaving.slot}, Draining{}))[0].second;
@@ -228,21 +228,21 @@ TEST_F(ReplicationTest, ADrainingServerLeavesBucketsThatOthersHoldBeforeItStops)
   const ServerId successor = Secondary(0);
   Tell(successor,
        {.bucket = 0,
-        .configuration_version = record(0).version,
+        .configuration_version = configuration(0).version,
         .proposer = successor,
         .released = true});
-  EXPECT_TRUE(record(0).Has(leaving)) << "it is needed until the successor serves";
-  EXPECT_FALSE(record(0).departing);
+  EXPECT_TRUE(configuration(0).Has(leaving)) << "it is needed until the successor serves";
+  EXPECT_FALSE(configuration(0).departing);
   job_.Serve(successor.slot);
-  EXPECT_EQ(record(0).departing, leaving);
+  EXPECT_EQ(configuration(0).departing, leaving);
   Tell(successor,
        {.bucket = 0,
-        .configuration_version = record(0).version,
+        .configuration_version = configuration(0).version,
         .kind = Proposal::Kind::kDrop,
         .proposer = successor,
         .subject = leaving});
-  EXPECT_THAT(record(0).replicas, ElementsAre(successor));
-  EXPECT_FALSE(record(0).learner) << "the server that leaves may come back";
+  EXPECT_THAT(configuration(0).replicas, ElementsAre(successor));
+  EXPECT_FALSE(configuration(0).learner) << "the server that leaves may come back";
 }
 
 // Each bucket has as many replicas as must stay.
@@ -258,29 +258,29 @@ class MinInSyncTest : public ReplicationTest {
 };
 
 TEST_F(MinInSyncTest, APromotionKeepsAnOldPrimaryThatMayLive) {
-  const ServerId silent = record(0).primary;
+  const ServerId silent = configuration(0).primary;
   const ServerId successor = Secondary(0);
   Promote(0, successor);
-  EXPECT_EQ(record(0).primary, successor);
-  EXPECT_THAT(record(0).replicas, UnorderedElementsAre(silent, successor));
+  EXPECT_EQ(configuration(0).primary, successor);
+  EXPECT_THAT(configuration(0).replicas, UnorderedElementsAre(silent, successor));
 }
 
 TEST_F(MinInSyncTest, APromotionFromADeadPrimaryDoesNot) {
   const ServerId successor = Secondary(0);
-  job_.Exit({Role::kParameterServer, record(0).primary.slot});
+  job_.Exit({Role::kParameterServer, configuration(0).primary.slot});
   Promote(0, successor);
-  EXPECT_THAT(record(0).replicas, ElementsAre(successor));
+  EXPECT_THAT(configuration(0).replicas, ElementsAre(successor));
 }
 
 TEST_F(MinInSyncTest, AReplicaThatMayLiveIsNotDropped) {
   const ServerId silent = Secondary(0);
-  const ConfigurationVersion configuration_version = record(0).version;
+  const ConfigurationVersion configuration_version = configuration(0).version;
   EXPECT_THAT(Sent<Membership>(Drop(0, silent)), SizeIs(1)) << "so that the primary knows";
-  EXPECT_EQ(record(0).version, configuration_version);
-  EXPECT_TRUE(record(0).Has(silent));
+  EXPECT_EQ(configuration(0).version, configuration_version);
+  EXPECT_TRUE(configuration(0).Has(silent));
   job_.Exit({Role::kParameterServer, silent.slot});
   Drop(0, silent);
-  EXPECT_THAT(record(0).replicas, ElementsAre(record(0).primary));
+  EXPECT_THAT(configuration(0).replicas, ElementsAre(configuration(0).primary));
 }
 
 TEST(ReplicationStartTest, ABucketThatWasNeverCreatedMovesToALivingServer) {

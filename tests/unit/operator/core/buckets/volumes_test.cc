@@ -36,9 +36,9 @@ class VolumesTest : public testing::Test {
     for (bool any = true; any;) {
       any = false;
       for (std::uint32_t i = 0; i < 3; ++i) {
-        const Configuration record = job_->state().buckets[i];
-        if (record.learner) {
-          Propose(record.primary, i, Proposal::Kind::kAdd, *record.learner);
+        const Configuration configuration = job_->state().buckets[i];
+        if (configuration.learner) {
+          Propose(configuration.primary, i, Proposal::Kind::kAdd, *configuration.learner);
           any = true;
         }
       }
@@ -76,12 +76,12 @@ class VolumesTest : public testing::Test {
   void LeaveOut(std::uint32_t slot) {
     const ServerId gone = job_->ServerIdOf(slot);
     for (std::uint32_t i = 0; i < 3; ++i) {
-      const Configuration record = job_->state().buckets[i];
-      for (const ServerId& replica : record.replicas) {
-        if (record.primary == gone && replica != gone) {
+      const Configuration configuration = job_->state().buckets[i];
+      for (const ServerId& replica : configuration.replicas) {
+        if (configuration.primary == gone && replica != gone) {
           Propose(replica, i, Proposal::Kind::kPromote, replica);
-        } else if (record.primary != gone && replica == gone) {
-          Propose(record.primary, i, Proposal::Kind::kDrop, gone);
+        } else if (configuration.primary != gone && replica == gone) {
+          Propose(configuration.primary, i, Proposal::Kind::kDrop, gone);
         }
       }
     }
@@ -295,7 +295,7 @@ TEST_F(VolumesTest, AnEarlierVolumeIsNeededUntilEveryBucketHasItsCopiesAgain) {
   Begin(2);
   EXPECT_TRUE(HasAllCopies());
   LoseNodeOf(kServer0);
-  EXPECT_FALSE(HasAllCopies()) << "records still name who is lost";
+  EXPECT_FALSE(HasAllCopies()) << "configurations still name who is lost";
   LeaveOut(0);
   EXPECT_FALSE(HasAllCopies());
   job_->Join(kServer0, "server-0 elsewhere");

@@ -58,12 +58,12 @@ class OutageOfSurvivorsTest : public testing::Test {
     job_.JoinAll();
     for (std::uint32_t i = 0; i < 3; ++i) {
       while (const auto learner = job_.state().buckets[i].learner) {
-        const Configuration record = job_.state().buckets[i];
-        job_.Tell({Role::kParameterServer, record.primary.slot},
+        const Configuration configuration = job_.state().buckets[i];
+        job_.Tell({Role::kParameterServer, configuration.primary.slot},
                   Proposals{{{.bucket = i,
-                              .configuration_version = record.version,
+                              .configuration_version = configuration.version,
                               .kind = Proposal::Kind::kAdd,
-                              .proposer = record.primary,
+                              .proposer = configuration.primary,
                               .subject = *learner}}});
       }
     }

@@ -126,9 +126,10 @@ class Contender {
     for (const auto& [process, connection] : placed_) {
       BucketsReady ready;
       for (std::uint32_t i = 0; i < controller_->state().buckets.size(); ++i) {
-        const Configuration& record = controller_->state().buckets[i];
-        if (process.id.role == Role::kParameterServer && record.primary.slot == process.id.slot) {
-          ready.buckets.push_back({.bucket = i, .configuration_version = record.version});
+        const Configuration& configuration = controller_->state().buckets[i];
+        if (process.id.role == Role::kParameterServer &&
+            configuration.primary.slot == process.id.slot) {
+          ready.buckets.push_back({.bucket = i, .configuration_version = configuration.version});
         }
       }
       if (!ready.buckets.empty()) {

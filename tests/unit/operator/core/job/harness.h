@@ -121,10 +121,12 @@ class Harness {
   Actions ReportDisk(std::uint32_t server, std::uint64_t updates = 0) {
     StoredBuckets stored{.previous_incarnation = ServerIdOf(server).incarnation - 1, .buckets = {}};
     for (std::uint32_t i = 0; i < state().buckets.size(); ++i) {
-      const Configuration& record = state().buckets[i];
-      if (record.Has({.slot = server, .incarnation = stored.previous_incarnation})) {
-        stored.buckets.push_back(
-            {.bucket = i, .generation = record.generation, .updates = updates, .complete = true});
+      const Configuration& configuration = state().buckets[i];
+      if (configuration.Has({.slot = server, .incarnation = stored.previous_incarnation})) {
+        stored.buckets.push_back({.bucket = i,
+                                  .generation = configuration.generation,
+                                  .updates = updates,
+                                  .complete = true});
       }
     }
     return Tell({Role::kParameterServer, server}, stored);
@@ -188,11 +190,11 @@ class Harness {
   Actions StoreSnapshot(SlotId server, std::uint64_t snapshot, std::uint64_t updates = 0) {
     SnapshotTaken taken{.snapshot = snapshot, .ok = true, .error = "", .buckets = {}};
     for (std::uint32_t i = 0; i < state().buckets.size(); ++i) {
-      const Configuration& record = state().buckets[i];
-      if (record.primary.slot == server.slot) {
+      const Configuration& configuration = state().buckets[i];
+      if (configuration.primary.slot == server.slot) {
         taken.buckets.push_back({.bucket = i,
-                                 .configuration_version = record.version,
-                                 .generation = record.generation,
+                                 .configuration_version = configuration.version,
+                                 .generation = configuration.generation,
                                  .updates = updates});
       }
     }

@@ -79,9 +79,9 @@ class JobParts : public testing::Test {
   [[nodiscard]] BucketsReady ReadyOf(std::uint32_t server) const {
     BucketsReady ready;
     for (BucketId bucket = 0; bucket < state_.buckets.size(); ++bucket) {
-      const Configuration& record = state_.buckets[bucket];
-      if (record.primary.slot == server) {
-        ready.buckets.push_back({.bucket = bucket, .configuration_version = record.version});
+      const Configuration& configuration = state_.buckets[bucket];
+      if (configuration.primary.slot == server) {
+        ready.buckets.push_back({.bucket = bucket, .configuration_version = configuration.version});
       }
     }
     return ready;

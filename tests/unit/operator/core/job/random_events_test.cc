@@ -199,9 +199,9 @@ class Cluster {
 
   // Every bucket's primary has stored it in this snapshot.
   [[nodiscard]] bool IsStored(std::uint64_t snapshot) {
-    const std::vector<Configuration>& records = controller_->state().buckets;
-    for (std::uint32_t i = 0; i < records.size(); ++i) {
-      if (!disks_[records[i].primary.slot].snapshots[snapshot].contains(i)) {
+    const std::vector<Configuration>& configurations = controller_->state().buckets;
+    for (std::uint32_t i = 0; i < configurations.size(); ++i) {
+      if (!disks_[configurations[i].primary.slot].snapshots[snapshot].contains(i)) {
         return false;
       }
     }

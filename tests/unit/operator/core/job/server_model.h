@@ -42,19 +42,19 @@ class ServerModel {
     view_ = view;
     BucketsReady ready;
     for (std::uint32_t i = 0; i < view.buckets.size(); ++i) {
-      const Configuration& record = view.buckets[i];
-      if (record.Has(self_) || record.learner == self_) {
+      const Configuration& configuration = view.buckets[i];
+      if (configuration.Has(self_) || configuration.learner == self_) {
         Touch(i);
       } else {
         held_.erase(i);
       }
-      const bool lost = record.primary == self_ && !Load(i, record);
-      if (record.primary == self_) {
+      const bool lost = configuration.primary == self_ && !Load(i, configuration);
+      if (configuration.primary == self_) {
         ready.buckets.push_back(
-            {.bucket = i, .configuration_version = record.version, .lost = lost});
+            {.bucket = i, .configuration_version = configuration.version, .lost = lost});
       }
-      if (record.Has(self_) && !lost) {
-        disk_.buckets[i] = record.generation;
+      if (configuration.Has(self_) && !lost) {
+        disk_.buckets[i] = configuration.generation;
       }
     }
     return ready;
@@ -66,28 +66,30 @@ class ServerModel {
   Proposals Propose(const Silent& silent, const Copy& copy) const {
     Proposals proposals;
     for (std::uint32_t i = 0; i < view_.buckets.size(); ++i) {
-      const Configuration& record = view_.buckets[i];
-      Proposal proposal{.bucket = i, .configuration_version = record.version, .proposer = self_};
+      const Configuration& configuration = view_.buckets[i];
+      Proposal proposal{
+          .bucket = i, .configuration_version = configuration.version, .proposer = self_};
       const auto is_gone = [&](const ServerId& server) {
         return silent(server) ||
                std::find(view_.dead.begin(), view_.dead.end(), server) != view_.dead.end();
       };
-      if (record.primary != self_) {
-        proposal.released = record.successor == self_ && !is_gone(record.primary);
-        if (record.Has(self_) && (is_gone(record.primary) || proposal.released)) {
+      if (configuration.primary != self_) {
+        proposal.released = configuration.successor == self_ && !is_gone(configuration.primary);
+        if (configuration.Has(self_) && (is_gone(configuration.primary) || proposal.released)) {
           proposals.proposals.push_back(proposal);
         }
         continue;
       }
-      for (const ServerId& member : record.replicas) {
-        if (member != self_ && (is_gone(member) || record.departing == member)) {
+      for (const ServerId& member : configuration.replicas) {
+        if (member != self_ && (is_gone(member) || configuration.departing == member)) {
           proposal.kind = Proposal::Kind::kDrop;
           proposal.subject = member;
         }
       }
-      if (proposal.kind == Proposal::Kind::kPromote && record.learner && copy(i, *record.learner)) {
+      if (proposal.kind == Proposal::Kind::kPromote && configuration.learner &&
+          copy(i, *configuration.learner)) {
         proposal.kind = Proposal::Kind::kAdd;
-        proposal.subject = *record.learner;
+        proposal.subject = *configuration.learner;
       }
       if (proposal.kind != Proposal::Kind::kPromote) {
         proposals.proposals.push_back(proposal);
@@ -108,12 +110,12 @@ class ServerModel {
              std::find(take.keep.begin(), take.keep.end(), entry.first) == take.keep.end();
     });
     for (std::uint32_t i = 0; i < view_.buckets.size(); ++i) {
-      const Configuration& record = view_.buckets[i];
-      if (record.primary == self_) {
+      const Configuration& configuration = view_.buckets[i];
+      if (configuration.primary == self_) {
         disk_.snapshots[take.snapshot].insert(i);
         taken.buckets.push_back({.bucket = i,
-                                 .configuration_version = record.version,
-                                 .generation = record.generation});
+                                 .configuration_version = configuration.version,
+                                 .generation = configuration.generation});
       }
     }
     return taken;
@@ -127,17 +129,17 @@ class ServerModel {
   }
 
   // Whether the bucket is there: only a snapshot may be gone.
-  bool Load(BucketId bucket, const Configuration& record) {
+  bool Load(BucketId bucket, const Configuration& configuration) {
     if (Holds(bucket)) {
       return true;
     }
-    if (record.created && record.restored_snapshot != 0) {
-      if (!disk_.snapshots[record.restored_snapshot].contains(bucket)) {
-        EXPECT_TRUE(disk_.lost_snapshots)
-            << "bucket " << bucket << " of snapshot " << record.restored_snapshot << " is gone";
+    if (configuration.created && configuration.restored_snapshot != 0) {
+      if (!disk_.snapshots[configuration.restored_snapshot].contains(bucket)) {
+        EXPECT_TRUE(disk_.lost_snapshots) << "bucket " << bucket << " of snapshot "
+                                          << configuration.restored_snapshot << " is gone";
         return false;
       }
-    } else if (record.created) {
+    } else if (configuration.created) {
       EXPECT_TRUE(found_.contains(bucket)) << "bucket " << bucket << " of " << ToString(self_)
                                            << " is neither in memory nor was it on disk";
     }
@@ -159,19 +161,20 @@ class ServerModel {
   Membership view_;
 };
 
-/// Compares every stored state with the one before: records change only as the protocol allows.
+/// Compares every stored state with the one before: configurations change only as the protocol
+/// allows.
 class RecordChecker {
  public:
   /// `lives`: whether the process runs. Call it with each state that is stored.
   template <class Lives>
-  void Check(const std::vector<Configuration>& records,
+  void Check(const std::vector<Configuration>& configurations,
              const std::vector<ServerId>& dead,
              const Lives& lives) {
     for (const ServerId& server : dead) {
       EXPECT_FALSE(lives(server)) << ToString(server) << " is alive";
     }
-    for (std::size_t i = 0; i < records.size(); ++i) {
-      const Configuration& now = records[i];
+    for (std::size_t i = 0; i < configurations.size(); ++i) {
+      const Configuration& now = configurations[i];
       EXPECT_TRUE(now.Has(now.primary));
       EXPECT_EQ(std::set(now.replicas.begin(), now.replicas.end()).size(), now.replicas.size());
       if (i < last_.size()) {
@@ -179,7 +182,7 @@ class RecordChecker {
         Compare(last_[i], now, lives);
       }
     }
-    last_ = records;
+    last_ = configurations;
   }
 
  private:

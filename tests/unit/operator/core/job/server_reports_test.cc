@@ -72,8 +72,8 @@ TEST_F(ServerReportsTest, ADiskOfAnEarlierProcessIsFine) {
 
 TEST_F(ServerReportsTest, ADiskThatIsOlderThanWhatItHeldIsTold) {
   ServeAll();
-  for (Configuration& record : state_.buckets) {
-    for (ServerId& replica : record.replicas) {
+  for (Configuration& configuration : state_.buckets) {
+    for (ServerId& replica : configuration.replicas) {
       replica.incarnation = 2;
     }
   }

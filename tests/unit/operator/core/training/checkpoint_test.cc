@@ -339,9 +339,9 @@ TEST_F(RollBackTest, AResumedJobGoesBackToItsCheckpointWhole) {
   Resume();
   EXPECT_EQ(job_.state().phase, Phase::kStarting);
   for (std::uint32_t i = 0; i < 4; ++i) {
-    const Configuration& record = job_.state().buckets[i];
-    EXPECT_EQ(record.restored_snapshot, 1u);
-    EXPECT_EQ(record.primary, job_.ServerIdOf(i % 2));
+    const Configuration& configuration = job_.state().buckets[i];
+    EXPECT_EQ(configuration.restored_snapshot, 1u);
+    EXPECT_EQ(configuration.primary, job_.ServerIdOf(i % 2));
   }
   job_.Serve(0);
   EXPECT_THAT(Sent<OpenEpoch>(job_.Serve(1)), SizeIs(2));

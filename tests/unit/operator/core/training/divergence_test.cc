@@ -116,9 +116,9 @@ TEST_F(DivergenceTest, GoesBackToTheFirstWeightsWithHalfTheRate) {
   for (const auto& [connection, welcome] : Sent<Welcome>(joined)) {
     EXPECT_EQ(welcome.rate_factor, 0.5);
   }
-  for (const Configuration& record : job_.state().buckets) {
-    EXPECT_EQ(record.restored_snapshot, 1u);
-    EXPECT_GT(record.generation, 1u);
+  for (const Configuration& configuration : job_.state().buckets) {
+    EXPECT_EQ(configuration.restored_snapshot, 1u);
+    EXPECT_GT(configuration.generation, 1u);
   }
   EXPECT_THAT(Sent<OpenEpoch>(joined), SizeIs(2));
   EXPECT_EQ(job_.state().epoch, 1u);

@@ -22,9 +22,9 @@ class ExportCoordinatorTest : public JobParts {
     BeginTraining();
     state_.evaluated_snapshot = kModel;
     state_.checkpoint.snapshot = kModel;
-    for (const Configuration& record : state_.buckets) {
+    for (const Configuration& configuration : state_.buckets) {
       state_.checkpoint.buckets.push_back(
-          {.slot = record.primary.slot, .generation = record.generation});
+          {.slot = configuration.primary.slot, .generation = configuration.generation});
     }
   }
 

@@ -95,10 +95,10 @@ class GoingBackTest : public testing::Test {
   Actions LoseSnapshot(SlotId server) {
     BucketsReady report;
     for (std::uint32_t i = 0; i < job_.state().buckets.size(); ++i) {
-      const Configuration& record = job_.state().buckets[i];
-      if (record.primary == job_.ServerIdOf(server.slot)) {
+      const Configuration& configuration = job_.state().buckets[i];
+      if (configuration.primary == job_.ServerIdOf(server.slot)) {
         report.buckets.push_back({.bucket = i,
-                                  .configuration_version = record.version,
+                                  .configuration_version = configuration.version,
                                   .lost = true,
                                   .detail = "not in the snapshot"});
       }
