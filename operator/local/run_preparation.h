@@ -11,7 +11,7 @@ namespace adamant::v1 {
 class TrainingJob;
 }  // namespace adamant::v1
 
-/// What a run needs before its controller begins. Threads: any, one at a time for a folder.
+/// Preparation of a run, before its controller begins. Threads: any, one at a time for a folder.
 namespace adamant::local {
 
 /// Returns where the program of a role is.

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-/// What both ends of a stream name first; another is refused, naming both. An incompatible change
-/// raises it. What is stored has its version where it is written; docs/formats.md lists all.
+/// Versions that both ends of a stream name first; another is refused, naming both. An incompatible
+/// change raises one. What is stored has its version where it is written: docs/formats.md has all.
 namespace adamant::protocol {
 
 inline constexpr std::uint32_t kControlFormatVersion = 1;   ///< members and their controller
