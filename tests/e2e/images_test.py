@@ -1,6 +1,7 @@
 """The container image holds the programs and what they need, nothing else, and they run in it as pods run them."""
 
 import hashlib
+import json
 import os
 import pathlib
 import shutil
@@ -14,6 +15,7 @@ import image
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 ARCHIVE = PROJECT / "build/images/adamant.tar"
+SBOM = PROJECT / "build/images/adamant.spdx.json"
 SKIPPED = 77  # exit code that ctest counts as skipped
 MAX_BYTES = 150_000_000
 TRAINED = """
@@ -41,23 +43,29 @@ def unavailable():
 
 
 def build():
-    """Builds the image; the sum of its archive."""
+    """Builds the image; the sums of its archive, and of what tells of its files."""
     subprocess.run([PROJECT / "tools/images", "built"], check=True, stdout=subprocess.DEVNULL)
-    return hashlib.sha256(ARCHIVE.read_bytes()).hexdigest()
+    return [hashlib.sha256(file.read_bytes()).hexdigest() for file in (ARCHIVE, SBOM)]
 
 
 class ImagesTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.sum = build()
+        cls.sums = build()
         folder = tempfile.TemporaryDirectory(prefix="adamant-image-")
         cls.addClassCleanup(folder.cleanup)
         os.chmod(folder.name, 0o755)
         cls.image = image.Image(ARCHIVE, folder.name)
 
     def test_what_has_not_changed_is_the_same_image_again(self):
-        self.assertEqual(build(), self.sum)
+        self.assertEqual(build(), self.sums)
+
+    def test_it_does_not_tell_when_or_where_it_was_built(self):
+        for entry in self.image.entries:
+            self.assertEqual(entry.mtime, 0, entry.name)
+        for program in self.image.programs():
+            self.assertNotIn(bytes(PROJECT), program.read_bytes(), program.name)
 
     def test_it_is_small(self):
         self.assertLess(ARCHIVE.stat().st_size, MAX_BYTES)
@@ -99,7 +107,7 @@ class ImagesTest(unittest.TestCase):
 
     def test_scanners_find_the_package_of_each_library_and_lawyers_its_licence(self):
         status = self.image.root / "var/lib/dpkg/status.d"
-        packages = {path.name: path.read_text() for path in status.iterdir()}
+        packages = {path.name: path.read_text() for path in status.iterdir() if path.suffix != ".md5sums"}
         self.assertLessEqual({"libc6", "libgrpc++1.51", "librocksdb7.8", "ca-certificates"}, packages.keys())
         for name, entry in packages.items():
             self.assertIn(f"Package: {name}\n", entry)
@@ -107,6 +115,31 @@ class ImagesTest(unittest.TestCase):
         licensed = {path.parent.name for path in (self.image.root / "usr/share/doc").rglob("copyright")}
         self.assertEqual(licensed, packages.keys() | {"adamant"})
         self.assertIn("VERSION_CODENAME=bookworm", (self.image.root / "etc/os-release").read_text())
+
+    def test_its_list_of_contents_names_every_file_once_with_its_sum_and_its_package(self):
+        document = json.loads(SBOM.read_text())
+        told = [(file["fileName"], sums["checksumValue"]) for file in document["files"] for sums in file["checksums"]
+                if sums["algorithm"] == "SHA256"]
+        files = {entry.name: (self.image.root / entry.name).read_bytes() for entry in self.image.entries if entry.isfile()}
+        self.assertEqual(sorted(told), sorted((f"./{name}", hashlib.sha256(content).hexdigest())
+                                              for name, content in files.items()))
+        packages = {package["SPDXID"]: package for package in document["packages"]}
+        owners = {relation["relatedSpdxElement"]: packages[relation["spdxElementId"]]["name"]
+                  for relation in document["relationships"] if relation["relationshipType"] == "CONTAINS"}
+        names = {file["SPDXID"]: file["fileName"] for file in document["files"]}
+        of = {names[id]: owner for id, owner in owners.items() if id in names}
+        self.assertEqual(of.keys(), set(names.values()))
+        self.assertEqual(of["./usr/bin/adamant"], "adamant")
+        self.assertEqual(of["./etc/ssl/certs/ca-certificates.crt"], "ca-certificates")
+        self.assertEqual({owner for name, owner in of.items() if "/librocksdb.so" in name}, {"librocksdb7.8"})
+        for package in packages.values():
+            self.assertTrue(package["versionInfo"] and package["licenseDeclared"], package["name"])
+
+    def test_its_list_of_contents_is_valid_spdx(self):
+        python = subprocess.run([PROJECT / "tools/python_env"], capture_output=True, text=True, check=True).stdout.strip()
+        done = subprocess.run([pathlib.Path(python).parent / "pyspdxtools", "--infile", SBOM],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_it_trusts_debians_authorities_and_none_of_the_machine_that_built_it(self):
         bundle = self.image.root / "etc/ssl/certs/ca-certificates.crt"
