@@ -2,9 +2,20 @@
 
 #include <nlohmann/json.hpp>
 
+#include "services/common/base/text/nesting.h"
+
 namespace adamant::kube {
+namespace {
+
+constexpr std::size_t kMostLevels = 1000;  // no object comes near
+
+}  // namespace
 
 absl::StatusOr<Json> ParseJson(std::string_view text) {
+  if (NestsDeeper(text, kMostLevels)) {
+    return absl::InvalidArgumentError("JSON of more than " + std::to_string(kMostLevels) +
+                                      " levels");
+  }
   try {
     return Json::parse(text.begin(), text.end());
   } catch (const Json::exception& error) {

@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 /// Keys from the outside in: {"metadata", "name"}.
 using JsonPath = std::initializer_list<std::string_view>;
 
-/// Errors: InvalidArgument, saying where the text stops being JSON.
+/// Errors: InvalidArgument, saying where the text stops being JSON, or that it is nested too deep.
 absl::StatusOr<Json> ParseJson(std::string_view text);
 
 /// Without spaces; bytes that are not UTF-8 are replaced.

@@ -13,6 +13,7 @@
 #include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/base/system/files.h"
+#include "services/common/base/text/nesting.h"
 #include "services/common/storage/rocksdb/file_kinds.h"
 
 namespace adamant::local {
@@ -22,6 +23,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t kFormatVersion = 1;
 constexpr std::uint64_t kMaxBytes = std::uint64_t{256} << 20;
+constexpr std::size_t kMostLevels = 16;  // a manifest has 3
 
 // Numbers of 64 bits that are no counts are written as text: JSON's readers often keep 53 bits.
 std::string Hex(std::uint64_t value) {
@@ -37,6 +39,12 @@ std::uint64_t FromHex(const Json& json) {
 std::string ChecksumOf(const Json& json) {
   const std::string text = json.dump();
   return Hex(Checksum(std::as_bytes(std::span(text))));
+}
+
+// The library converts numbers that are no counts into others without a word.
+bool HasOnlyCounts(const Json& json) {
+  return json.is_structured() ? std::all_of(json.begin(), json.end(), HasOnlyCounts)
+                              : !json.is_number() || json.is_number_unsigned();
 }
 
 CheckpointManifest FromJson(const Json& json) {
@@ -124,7 +132,9 @@ std::string EncodeCheckpointManifest(const CheckpointManifest& manifest) {
 }
 
 absl::StatusOr<CheckpointManifest> DecodeCheckpointManifest(std::string_view text) {
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json json = NestsDeeper(text, kMostLevels)
+                  ? Json()
+                  : Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("format_version") || !json.contains("checksum")) {
     return absl::DataLossError("the manifest is damaged: it is no complete JSON object");
   }
@@ -137,6 +147,9 @@ absl::StatusOr<CheckpointManifest> DecodeCheckpointManifest(std::string_view tex
   json.erase("checksum");
   if (checksum != ChecksumOf(json)) {
     return absl::DataLossError("the manifest is damaged: its checksum does not fit");
+  }
+  if (!HasOnlyCounts(json)) {
+    return absl::DataLossError("the manifest is damaged: it has a number that is no count");
   }
   try {
     return FromJson(json);

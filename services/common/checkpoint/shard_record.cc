@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "services/common/base/checksum.h"
@@ -127,6 +128,11 @@ absl::StatusOr<ShardRecord> DecodeShard(const ShardIdentity& identity, std::stri
     StoredSequence entry{};
     std::memcpy(&entry, next, sizeof(entry));
     next += sizeof(entry);
+    if (entry.slot > std::numeric_limits<std::uint32_t>::max() ||
+        (!entries.empty() && entry.slot <= entries.back().slot)) {
+      return absl::DataLossError(Name(identity.shard) + " has sequences of the slot " +
+                                 std::to_string(entry.slot) + " where no such slot can be");
+    }
     entries.push_back({static_cast<std::uint32_t>(entry.slot), entry.incarnation, entry.sequence});
   }
   const auto* floats = reinterpret_cast<const float*>(next);

@@ -51,7 +51,7 @@ void SealShard(std::string& record);
 
 /// Checks and decodes a record, which must be aligned like a float and outlive the result.
 /// Errors: FailedPrecondition for an unknown format version (naming both) or another job's record;
-/// DataLoss if the checksum or a size is wrong.
+/// DataLoss if the checksum, a size or the order of the sequence table is wrong.
 absl::StatusOr<ShardRecord> DecodeShard(const ShardIdentity& identity, std::string_view record);
 
 /// The content of a record, as DecodeShard checks it.

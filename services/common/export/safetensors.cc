@@ -11,6 +11,7 @@
 #include "services/common/base/checksum.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/base/system/files.h"
+#include "services/common/base/text/nesting.h"
 
 namespace adamant::exports {
 namespace {
@@ -21,6 +22,7 @@ static_assert(std::endian::native == std::endian::little, "files hold little-end
 
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the format's own library
+constexpr std::size_t kMostLevels = 16;                 // of the header; the format has 3
 constexpr char kMetadata[] = "__metadata__";
 constexpr char kChecksum[] = "xxh3_64";
 
@@ -43,6 +45,9 @@ absl::Status CheckTensor(const TensorView& tensor) {
 
 // Refuses texts in which an object has a key twice; JSON libraries silently drop one.
 bool ParseJson(std::string_view text, Json& json) {
+  if (NestsDeeper(text, kMostLevels)) {
+    return false;
+  }
   std::vector<std::set<std::string>> keys;
   bool repeated = false;
   const auto check = [&](int /*depth*/, Json::parse_event_t event, Json& value) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "services/common/optimiser/rules.h"
+#include "services/parameter_server/core/updates/operands.h"
 
 namespace adamant::parameter_server {
 namespace {
@@ -100,13 +101,10 @@ bool PushHandler::WellFormed(const Push& push, const ShardUpdate& update) const 
 }
 
 bool PushHandler::WellFormed(const Push& push) const {
-  const auto& parameters = table_.catalog().layout().parameters();
   for (const Operands& operands : push.operands) {
-    const bool fits =
-        operands.rows > 0 && operands.tensor < parameters.size() &&
-        parameters[operands.tensor].shape == Shape{operands.outputs, operands.inputs} &&
-        HasSize(operands.activations, operands.rows, operands.inputs) &&
-        HasSize(operands.errors, operands.rows, operands.outputs);
+    const bool fits = FitsTensor(table_.catalog().layout(), operands) &&
+                      HasSize(operands.activations, operands.rows, operands.inputs) &&
+                      HasSize(operands.errors, operands.rows, operands.outputs);
     if (!fits) {
       return false;
     }

@@ -10,6 +10,7 @@
 
 #include "services/common/base/checksum.h"
 #include "services/common/base/status_macros.h"
+#include "services/parameter_server/core/updates/operands.h"
 
 namespace adamant::parameter_server {
 namespace {
@@ -191,6 +192,10 @@ bool ReadUpdate(Decoder& reader,
       return false;
     }
     update.operands = operands[header.operands];
+    const Operands& product = update.operands->operands;
+    if (!FitsTensor(layout, product) || product.tensor != layout.shards()[header.shard].tensor) {
+      return false;
+    }
   } else {
     update.values = reader.Floats(layout.shards()[header.shard].size());
   }

@@ -23,8 +23,8 @@ struct StoredEntry {
 /// Format version, generation, lsn, origin, updates with their values and operands, puts, XXH3.
 storage::Change StoreEntry(BucketId bucket, std::uint64_t generation, const Entry& entry);
 
-/// Checks and decodes a stored entry. The updates' shards and sizes are those of `layout`.
-/// Errors: FailedPrecondition for an unknown format version; DataLoss for anything else.
+/// Checks and decodes a stored entry. The updates' shards, sizes and operands are those of
+/// `layout`. Errors: FailedPrecondition for an unknown format version; DataLoss for anything else.
 absl::StatusOr<StoredEntry> DecodeEntry(std::string_view stored, const ShardLayout& layout);
 
 /// All stored entries of a bucket, in order.

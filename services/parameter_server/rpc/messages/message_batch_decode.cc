@@ -8,6 +8,7 @@
 #include "services/common/codec/buckets.h"
 #include "services/common/codec/updates.h"
 #include "services/parameter_server/core/buckets/records.h"
+#include "services/parameter_server/core/updates/operands.h"
 #include "services/parameter_server/rpc/messages/message_batch.h"
 #include "services/parameter_server/rpc/messages/payload.h"
 

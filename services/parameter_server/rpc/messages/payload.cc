@@ -30,9 +30,4 @@ bool ReadOperands(const v1::Operands& header, FloatReader& reader, Operands& ope
          reader.ReadFloats(std::uint64_t{operands.rows} * operands.outputs, operands.errors);
 }
 
-bool FitsTensor(const ShardLayout& layout, const Operands& operands) {
-  return operands.rows > 0 && operands.tensor < layout.parameters().size() &&
-         layout.parameters()[operands.tensor].shape == Shape{operands.outputs, operands.inputs};
-}
-
 }  // namespace adamant::parameter_server

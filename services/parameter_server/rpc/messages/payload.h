@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <span>
 
-#include "services/common/tensor/shard_layout.h"
 #include "services/parameter_server/core/updates/messages.h"
 
 namespace adamant::v1 {
@@ -37,8 +36,5 @@ constexpr std::uint64_t PaddingAfter(std::uint64_t bytes) {
 
 /// The operands that a header describes, from the payload. False when it is too short.
 bool ReadOperands(const v1::Operands& header, FloatReader& reader, Operands& operands);
-
-/// Returns true if `operands` have rows, and belong to a layer of the model.
-bool FitsTensor(const ShardLayout& layout, const Operands& operands);
 
 }  // namespace adamant::parameter_server

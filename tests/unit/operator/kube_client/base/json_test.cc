@@ -27,6 +27,14 @@ TEST(JsonTest, GarbageIsAnErrorAndNoException) {
   }
 }
 
+TEST(JsonTest, WhatWouldExhaustTheStackIsNotRead) {
+  const auto nested = [](std::size_t levels) {
+    return std::string(levels, '[') + std::string(levels, ']');
+  };
+  EXPECT_TRUE(ParseJson(nested(500)).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(ParseJson(nested(1'000'000)).status()));
+}
+
 TEST(JsonTest, BytesThatAreNoTextAreWrittenAllTheSame) {
   EXPECT_EQ(DumpJson(Json{{"a", "x\xffy"}}), "{\"a\":\"x\xef\xbf\xbdy\"}");
 }

@@ -5,6 +5,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "services/common/base/checksum.h"
 
 namespace adamant::local {
 namespace {
@@ -50,6 +54,28 @@ TEST(ManifestTest, ChangedAndMissingTextIsNoticed) {
       EXPECT_FALSE(DecodeCheckpointManifest(changed).ok()) << "byte " << i;
     }
     EXPECT_FALSE(DecodeCheckpointManifest(text.substr(0, i)).ok()) << "cut at " << i;
+  }
+}
+
+TEST(ManifestTest, WhatWouldExhaustTheStackIsDamage) {
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  for (const std::string& text :
+       {R"({"format_version": )" + deep + R"(, "checksum": "0"})",
+        R"({"format_version": 1, "checksum": "0", "job": )" + deep + "}"}) {
+    EXPECT_TRUE(absl::IsDataLoss(DecodeCheckpointManifest(text).status()));
+  }
+}
+
+TEST(ManifestTest, ANumberThatIsNoCountIsDamage) {
+  for (const char* number : {"-1", "1e300", "1.5"}) {
+    auto json = nlohmann::ordered_json::parse(EncodeCheckpointManifest(Example()));
+    json.erase("checksum");
+    json["snapshot"] = nlohmann::ordered_json::parse(number);
+    const std::string text = json.dump();
+    json["checksum"] = HexChecksum(std::as_bytes(std::span(text)));
+    const absl::Status status = DecodeCheckpointManifest(json.dump()).status();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("no count"));
   }
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 namespace adamant::checkpoint {
 namespace {
 
@@ -51,6 +53,21 @@ TEST(ShardRecordTest, EveryCutIsFound) {
   const std::string record = Stored();
   for (std::size_t size = 0; size < record.size(); ++size) {
     EXPECT_FALSE(DecodeShard(kIdentity, record.substr(0, size)).ok()) << size << " bytes";
+  }
+}
+
+TEST(ShardRecordTest, ASlotThatCannotBeIsDamage) {
+  constexpr std::size_t kHeader = 64;
+  constexpr std::size_t kSequence = 24;  // slot, incarnation, sequence
+  const std::string stored = Stored();
+  const std::string unsealed = stored.substr(0, stored.size() - sizeof(std::uint64_t));
+  std::string beyond = unsealed;  // of 32 bits, else it would be taken for another slot
+  beyond[kHeader + kSequence + 4] = 1;
+  std::string twice = unsealed;
+  twice[kHeader + kSequence] = 0;
+  for (std::string& record : {std::ref(beyond), std::ref(twice)}) {
+    SealShard(record);
+    EXPECT_TRUE(absl::IsDataLoss(DecodeShard(kIdentity, record).status()));
   }
 }
 

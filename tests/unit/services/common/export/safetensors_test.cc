@@ -100,6 +100,9 @@ TEST(SafetensorsTest, ReaderRefusesBrokenFiles) {
       {"no JSON", File("{", 0)},
       {"no object", File("[]", 0)},
       {"deep nesting", File(std::string(100'000, '['), 0)},
+      {"deep nesting that ends",
+       File(R"({"a":{"dtype":)" + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}}",
+            0)},
       {"repeated key",
        File(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
             R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",

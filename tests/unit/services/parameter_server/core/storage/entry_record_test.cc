@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -66,6 +67,26 @@ TEST(EntryRecordTest, AnUnknownVersionIsRefusedNamingBoth) {
   EXPECT_EQ(entry.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_NE(entry.status().message().find("format version 3"), std::string::npos);
   EXPECT_NE(entry.status().message().find("versions 1 to 2"), std::string::npos);
+}
+
+TEST(EntryRecordTest, OperandsOfAnotherShapeOrTensorAreDamage) {
+  const ShardLayout layout({{.name = "a.weight", .layer = "a", .shape = {2, 2}},
+                            {.name = "b.weight", .layer = "b", .shape = {2, 2}}},
+                           1);
+  const auto decoded = [&](Operands operands) {
+    operands.activations = std::span(kValues).first(operands.inputs * operands.rows);
+    operands.errors = std::span(kValues).first(operands.outputs * operands.rows);
+    Entry entry{.lsn = 5, .origin = 2};
+    entry.updates.push_back({.shard = 0, .sequence = 1, .kind = UpdateKind::kOuterProduct});
+    entry.updates[0].operands =
+        std::make_shared<const SharedOperands>(SharedOperands{.operands = operands});
+    return DecodeEntry(StoreEntry(0, 1, entry).value, layout).status();
+  };
+  EXPECT_TRUE(decoded({.tensor = 0, .rows = 1, .inputs = 2, .outputs = 2}).ok());
+  EXPECT_TRUE(absl::IsDataLoss(decoded({.tensor = 0, .rows = 0, .inputs = 2, .outputs = 2})));
+  EXPECT_TRUE(absl::IsDataLoss(decoded({.tensor = 0, .rows = 1, .inputs = 1, .outputs = 2})));
+  EXPECT_TRUE(absl::IsDataLoss(decoded({.tensor = 1, .rows = 1, .inputs = 2, .outputs = 2})));
+  EXPECT_TRUE(absl::IsDataLoss(decoded({.tensor = 9, .rows = 1, .inputs = 2, .outputs = 2})));
 }
 
 TEST(EntryRecordTest, ACorrectionOutOfRangeIsDamage) {
