@@ -1,11 +1,12 @@
 # Thin: set-up, CMake and ctest behind names for people. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: train test bench simulate mutate images cluster cluster-down cluster-test format tidy clean help
+.PHONY: train test bench simulate mutate fuzz images cluster cluster-down cluster-test format tidy clean help
 
 JOBS ?= $(shell nproc)
 SEEDS ?= 100000
 FIRST_SEED ?= 1
 NODES ?= 3
+SECONDS ?= 60
 
 train: ## install what is missing, build, train the digits example: prints accuracy and the model's path
 	@tools/setup
@@ -33,6 +34,11 @@ simulate: ## run the simulations of the cluster, of replication and of the opera
 mutate: ## break the code in the ways of tests/mutations, say which tests notice: make mutate NAME=R05 SEEDS=1000
 	@tools/setup
 	@tools/mutate $(if $(filter command line,$(origin SEEDS)),--seeds $(SEEDS)) $(NAME)
+
+fuzz: ## give what reads files and messages such as nobody would write: make fuzz SECONDS=60 TARGETS="idx manifest"
+	@tools/setup build tests checks
+	@tools/build fuzz fuzz_targets
+	@tools/fuzz --seconds $(SECONDS) $(TARGETS)
 
 images: ## build the container image; make images FULL=1 compiles inside it
 	@tools/images $(if $(FULL),full)

@@ -7,6 +7,7 @@ option(BUILD_TESTING "Build the tests and the benchmarks" ON)
 option(ADAMANT_WERROR "Treat warnings as errors" ON)
 option(ADAMANT_FAILPOINTS "Build the failpoints in (services/common/base/failpoint.h)" OFF)
 set(ADAMANT_SANITIZE "" CACHE STRING "Sanitizers to build with: empty, address,undefined or thread")
+option(ADAMANT_FUZZ "Build the targets of tests/fuzz (clang): all code tells libFuzzer which way it went" OFF)
 
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
@@ -40,6 +41,9 @@ set(ADAMANT_WARNINGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wextra-semi)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   list(APPEND ADAMANT_WARNINGS -Wthread-safety)
 endif()
+if(ADAMANT_FUZZ)
+  list(APPEND ADAMANT_WARNINGS -Wno-pass-failed)  # sanitizers keep loops from being vectorised
+endif()
 if(ADAMANT_WERROR)
   list(APPEND ADAMANT_WARNINGS -Werror)
 endif()
@@ -52,6 +56,10 @@ if(ADAMANT_SANITIZE)
     # Those that are left out are a quarter of the time to compile. The address sanitizer sees most of what they would.
     add_compile_options(-fno-sanitize-recover=undefined -fno-sanitize=null,object-size,vptr)
   endif()
+endif()
+
+if(ADAMANT_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
 if(ADAMANT_FAILPOINTS)
