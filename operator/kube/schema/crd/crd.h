@@ -6,7 +6,7 @@ namespace adamant::job {
 class Comments;
 }
 
-// The CustomResourceDefinitions under deploy/crd, made from job.proto and resources.proto.
+// The CustomResourceDefinitions of helm/adamant, made from job.proto and resources.proto.
 namespace adamant::kube {
 
 nlohmann::ordered_json TrainingJobDefinition(const job::Comments& comments);

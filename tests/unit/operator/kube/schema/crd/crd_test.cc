@@ -1,4 +1,4 @@
-// deploy/crd says what job.proto and resources.proto say. ADAMANT_WRITE_EXPECTED=1 writes it anew.
+// helm/adamant/files/crds says what the protos say. ADAMANT_WRITE_EXPECTED=1 writes it anew.
 
 #include "operator/kube/schema/crd/crd.h"
 
@@ -36,11 +36,11 @@ job::Comments SchemaComments() {
 
 constexpr char kHeader[] =
     "# Made from proto/adamant/v1/{job,resources}.proto. To make it anew after a change there:\n"
-    "# ADAMANT_WRITE_EXPECTED=1 build/release/tests/kube_schema_test\n";
+    "# ADAMANT_WRITE_EXPECTED=1 build/release/tests/kube_schema_test && tools/write_deploy.py\n";
 
 void ExpectFile(const std::string& name, const Json& definition) {
   const std::filesystem::path file =
-      std::filesystem::path(ADAMANT_SOURCE_DIR) / "deploy" / "crd" / name;
+      std::filesystem::path(ADAMANT_SOURCE_DIR) / "helm/adamant/files/crds" / name;
   const std::string text = kHeader + ToYamlFile(definition);
   if (std::getenv("ADAMANT_WRITE_EXPECTED") != nullptr) {
     std::ofstream(file, std::ios::binary) << text;
