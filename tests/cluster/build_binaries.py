@@ -11,6 +11,7 @@ folder whose etcd, kube-apiserver and kubectl are taken as they are. Needs Go, o
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
 import pathlib
 import re
@@ -37,6 +38,13 @@ PROGRAMS = {
     "kube-proxy": ("kubernetes", "k8s.io/kubernetes/cmd/kube-proxy"),
     "coredns": ("coredns", "."),
     "kwok": ("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
+    "helm3": ("helm3", "helm.sh/helm/v3/cmd/helm"),
+    "helm4": ("helm4", "helm.sh/helm/v4/cmd/helm"),
+}
+
+# name: (module, Go module): sources whose files tests read, and that nothing is built of.
+SOURCES = {
+    "prometheus-operator": ("prometheus_operator", "github.com/prometheus-operator/prometheus-operator"),
 }
 
 
@@ -53,6 +61,18 @@ def find(names):
             for number, name in enumerate(missing, 1):
                 _build(name, f"{name} ({number} of {len(missing)})")
     return {name: path(name) for name in names}
+
+
+def source(name):
+    """The folder of the sources, after fetching them where they are missing. OSError says why they cannot be had."""
+    module, path_of_module = SOURCES[name]
+    version = re.search(rf"{re.escape(path_of_module)} (v\S+)", (MODULES / module / "go.mod").read_text())[1]
+    environment = {**os.environ, "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+    done = subprocess.run([_go(), "mod", "download", "-json", f"{path_of_module}@{version}"], cwd=MODULES / module,
+                          env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise OSError(f"cannot fetch {name} {version}:\n{(done.stderr or done.stdout).strip()[-2000:]}")
+    return pathlib.Path(json.loads(done.stdout)["Dir"])
 
 
 def _missing(names):
@@ -123,10 +143,16 @@ def _run(command, folder, environment, tell):
 
 
 def _link_flags(module):
-    """No debug information; and Kubernetes is told its version, which it does not know otherwise."""
+    """No debug information; and Kubernetes is told its version, and helm 3 that of the Kubernetes that it knows, which they
+    do not know otherwise."""
     flags = ["-s", "-w"]
+    modules = (MODULES / module / "go.mod").read_text()
+    if module == "helm3":
+        minor = re.search(r"k8s\.io/client-go v0\.(\d+)\.", modules)[1]
+        for package in ("chartutil", "lint/rules"):
+            flags.append(f"-X helm.sh/helm/v3/pkg/{package}.k8sVersionMinor={minor}")
     if module == "kubernetes":
-        version = re.search(r"k8s\.io/kubernetes (v(\d+)\.(\d+)\.\d+)", (MODULES / module / "go.mod").read_text())
+        version = re.search(r"k8s\.io/kubernetes (v(\d+)\.(\d+)\.\d+)", modules)
         for key, value in (("gitVersion", version[1]), ("gitMajor", version[2]), ("gitMinor", version[3])):
             flags.append(f"-X k8s.io/component-base/version.{key}={value}")
     return " ".join(flags)

@@ -40,9 +40,9 @@ _PROGRAMS = {
 }
 
 
-def require(kind):
+def require(kind, programs=(), sources=()):
     """Ends the calling test program as skipped where it cannot have clusters of the kind, "api-only", "control-plane",
-    "fake-nodes" or "nodes"; with CI=true as failed."""
+    "fake-nodes" or "nodes", or more of what build_binaries has; with CI=true as failed."""
     os.environ["PATH"] += ":/usr/sbin:/sbin"
     try:
         for section, tools in (_NODE_TOOLS if kind == "nodes" else _TOOLS).items():
@@ -51,7 +51,9 @@ def require(kind):
                     raise OSError(f"needs {tool}: tools/setup {section} installs it")
         if kind == "nodes":
             _require_rights()
-        build_binaries.find(_PROGRAMS[kind])
+        build_binaries.find((*_PROGRAMS[kind], *programs))
+        for name in sources:
+            build_binaries.source(name)
     except OSError as error:
         build_binaries.skip(error)
 
