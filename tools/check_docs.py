@@ -24,7 +24,7 @@ CODE = re.compile(r"`([^`]+)`")
 LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+(?:\([^()\s]*\))?)\)")
 HEADING = re.compile(r"#+ (.*)")
 # What is named from the root of the project; `{a,b}` stands for both.
-NAMED = re.compile(r"(?:cmake|deploy|docker|docs|operator|proto|services|tests|tools)/[\w./{},-]*[\w}]")
+NAMED = re.compile(r"(?:cmake|deploy|docker|docs|helm|operator|proto|services|tests|tools)/[\w./{},-]*[\w}]")
 BRACES = re.compile(r"\{([^{}]*)\}")
 ENDINGS = ("", ".h", ".cc", ".py")
 
