@@ -7,10 +7,10 @@
 namespace adamant::parameter_server {
 namespace {
 
-metrics::Gauge AddRole(metrics::Registry& registry, std::string_view role) {
+metrics::Gauge AddCopy(metrics::Registry& registry, std::string_view copy) {
   return registry.AddGauge("adamant_parameter_server_buckets",
                            "Buckets that this server holds or learns, by its role in them.",
-                           {{"role", role}});
+                           {{"copy", copy}});
 }
 
 metrics::Histogram AddPhase(metrics::Registry& registry, std::string_view phase) {
@@ -23,9 +23,9 @@ metrics::Histogram AddPhase(metrics::Registry& registry, std::string_view phase)
 }  // namespace
 
 ReplicationMetrics::ReplicationMetrics(metrics::Registry& registry)
-    : primaries(AddRole(registry, "primary")),
-      secondaries(AddRole(registry, "secondary")),
-      learners(AddRole(registry, "learner")),
+    : primaries(AddCopy(registry, "primary")),
+      secondaries(AddCopy(registry, "secondary")),
+      learners(AddCopy(registry, "learner")),
       largest_lag(registry.AddGauge("adamant_parameter_server_largest_lag_entries",
                                     "Entries of a bucket that its slowest member has not "
                                     "acknowledged; the largest of the buckets.")),

@@ -18,7 +18,7 @@ struct ReplicationMetrics {
   /// Of the buckets that this server is primary of.
   void SetProgress(std::span<const BucketProgress> progress) const;
 
-  metrics::Gauge primaries;  ///< buckets by role
+  metrics::Gauge primaries;  ///< buckets by their copy here
   metrics::Gauge secondaries;
   metrics::Gauge learners;
   metrics::Gauge largest_lag;

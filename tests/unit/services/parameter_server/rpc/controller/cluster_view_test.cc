@@ -91,10 +91,10 @@ TEST_F(ClusterViewTest, RolesAreCounted) {
   protocol::Membership membership = Map(VersionIn(1, 1), 1, {1});
   membership.buckets[0].learner = kSelf;
   view_.OnMembership(membership);
-  EXPECT_THAT(registry_.Text(), HasSubstr("adamant_parameter_server_buckets{role=\"learner\"} 1"));
+  EXPECT_THAT(registry_.Text(), HasSubstr("adamant_parameter_server_buckets{copy=\"learner\"} 1"));
   view_.OnMembership(Map(VersionIn(1, 2), 2, {1, 0}));
   EXPECT_THAT(registry_.Text(),
-              HasSubstr("adamant_parameter_server_buckets{role=\"secondary\"} 1"));
+              HasSubstr("adamant_parameter_server_buckets{copy=\"secondary\"} 1"));
 }
 
 }  // namespace
