@@ -45,6 +45,14 @@ class CheckMetricsTest(unittest.TestCase):
         [fault] = check_metrics.check(self.root, fix=True)[1]
         self.assertIn("new/a.cc:2: which process", fault)
 
+    def test_what_the_registry_has_of_itself_is_served_by_all(self) -> None:
+        file = self.root / "services" / "common" / "metrics" / "metrics.cc"
+        file.parent.mkdir(parents=True)
+        file.write_text('Gauge Registry::AddGauge(std::string_view name,\n                         std::string_view help) {}\n'
+                        'a(registry.AddGauge("process_open_fds", "Open file descriptors."))')
+        self.assertEqual(check_metrics.check(self.root, fix=True), (1, []))
+        self.assertIn("| `process_open_fds` | all | gauge |  | Open file descriptors. |", (self.root / check_metrics.PAGE).read_text())
+
     def test_names_are_checked(self) -> None:
         for name in ("test_pushes_total", "adamant_Pushes_total", "adamant__total", "adamant_pushes"):
             self.assertEqual(len(self.faults(f'r.AddCounter("{name}", "Pushes.")')), 1, name)

@@ -35,13 +35,6 @@ RunMetrics::RunMetrics(metrics::Registry& registry)
   }
 }
 
-void RunMetrics::Total::Reach(std::uint64_t total) {
-  if (total > reached) {
-    counter.Increment(static_cast<double>(total - reached));
-    reached = total;
-  }
-}
-
 void RunMetrics::OnReport(const controller::JobReport& report) {
   const controller::BucketSummary& summary = report.bucket_summary;
   for (const auto& [state, gauge] : buckets_) {
@@ -50,7 +43,7 @@ void RunMetrics::OnReport(const controller::JobReport& report) {
   }
   epoch_.Set(static_cast<double>(summary.largest_version));
   lag_.Set(static_cast<double>(summary.largest_lag));
-  rolled_back_.Reach(summary.rolled_back);
+  rolled_back_.Reach(static_cast<double>(summary.rolled_back));
   int alarms = 0;
   double unflushed = 0;
   for (const auto& member : report.members) {
@@ -60,7 +53,7 @@ void RunMetrics::OnReport(const controller::JobReport& report) {
   alarms_.Set(alarms);
   unflushed_.Set(unflushed);
   if (report.last_failover) {
-    restores_.Reach(report.last_failover->restores);
+    restores_.Reach(static_cast<double>(report.last_failover->restores));
   }
   held_.Set(report.checkpoint_held_seconds);
 }

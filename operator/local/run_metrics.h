@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -24,18 +23,10 @@ class RunMetrics {
   void OnReport(const controller::JobReport& report);
 
  private:
-  // Raises a counter to a total.
-  struct Total {
-    void Reach(std::uint64_t total);
-
-    metrics::Counter counter;
-    std::uint64_t reached = 0;
-  };
-
   std::map<std::string, metrics::Gauge, std::less<>> buckets_;  // by state
   control::FailoverMetrics failovers_;
-  Total restores_;
-  Total rolled_back_;
+  metrics::Total restores_;
+  metrics::Total rolled_back_;
   metrics::Gauge epoch_;
   metrics::Gauge lag_;
   metrics::Gauge unflushed_;

@@ -8,10 +8,12 @@
 #include <prometheus/text_serializer.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 
 #include "services/common/base/check.h"
+#include "services/common/metrics/process_metrics.h"
 
 namespace adamant::metrics {
 
@@ -29,19 +31,24 @@ prometheus::Labels ToLabels(std::initializer_list<Label> labels) {
   return result;
 }
 
+template <class Metric>
+struct Added {
+  Metric* metric;
+  prometheus::Family<Metric>* family;
+};
+
 // The metric of this name and these labels, made when there is none.
 template <class Metric, class Builder, class... Bounds>
-Metric* Add(Builder builder,
-            prometheus::Registry& registry,
-            std::string_view name,
-            std::string_view help,
-            std::initializer_list<Label> labels,
-            const Bounds&... bounds) {
+Added<Metric> Add(Builder builder,
+                  prometheus::Registry& registry,
+                  std::string_view name,
+                  std::string_view help,
+                  std::initializer_list<Label> labels,
+                  const Bounds&... bounds) {
   try {
-    return &builder.Name(std::string(name))
-                .Help(std::string(help))
-                .Register(registry)
-                .Add(ToLabels(labels), bounds...);
+    prometheus::Family<Metric>& family =
+        builder.Name(std::string(name)).Help(std::string(help)).Register(registry);
+    return {&family.Add(ToLabels(labels), bounds...), &family};
   } catch (const std::exception& error) {  // the name has another type already
     CheckFailed("metric registered twice", __FILE__, __LINE__, std::string(name) + error.what());
   }
@@ -74,22 +81,39 @@ void Histogram::Observe(double value) const {
   }
 }
 
-Registry::Registry() : impl_(new Impl{std::make_shared<prometheus::Registry>()}) {}
+void Total::Reach(double total) {
+  if (total > reached_) {
+    counter_.Increment(total - reached_);
+    reached_ = total;
+  }
+}
+
+Registry::Registry()
+    : impl_(new Impl{std::make_shared<prometheus::Registry>()}),
+      process_(std::make_unique<ProcessMetrics>(*this)) {
+  const char* const commit = std::getenv("ADAMANT_COMMIT");  // that its image was built from
+  AddGauge("adamant_build_info",
+           "1; which program this is.",
+           {{"version", ADAMANT_VERSION}, {"commit", commit != nullptr ? commit : ""}})
+      .Set(1);
+}
 
 Registry::~Registry() = default;
 
 Counter Registry::AddCounter(std::string_view name,
                              std::string_view help,
                              std::initializer_list<Label> labels) {
-  return Counter(metrics::Add<prometheus::Counter>(
-      prometheus::BuildCounter(), *impl_->registry, name, help, labels));
+  const auto added = metrics::Add<prometheus::Counter>(
+      prometheus::BuildCounter(), *impl_->registry, name, help, labels);
+  return {added.metric, added.family};
 }
 
 Gauge Registry::AddGauge(std::string_view name,
                          std::string_view help,
                          std::initializer_list<Label> labels) {
-  return Gauge(metrics::Add<prometheus::Gauge>(
-      prometheus::BuildGauge(), *impl_->registry, name, help, labels));
+  const auto added = metrics::Add<prometheus::Gauge>(
+      prometheus::BuildGauge(), *impl_->registry, name, help, labels);
+  return {added.metric, added.family};
 }
 
 Histogram Registry::AddHistogram(std::string_view name,
@@ -97,10 +121,30 @@ Histogram Registry::AddHistogram(std::string_view name,
                                  const std::vector<double>& bounds,
                                  std::initializer_list<Label> labels) {
   return Histogram(metrics::Add<prometheus::Histogram>(
-      prometheus::BuildHistogram(), *impl_->registry, name, help, labels, bounds));
+                       prometheus::BuildHistogram(), *impl_->registry, name, help, labels, bounds)
+                       .metric);
+}
+
+void Registry::Remove(const Counter& counter) {
+  static_cast<prometheus::Family<prometheus::Counter>*>(counter.family_)
+      ->Remove(static_cast<prometheus::Counter*>(counter.counter_));
+}
+
+void Registry::Remove(const Gauge& gauge) {
+  static_cast<prometheus::Family<prometheus::Gauge>*>(gauge.family_)
+      ->Remove(static_cast<prometheus::Gauge*>(gauge.gauge_));
+}
+
+void Registry::RemoveAllLike(const Counter& counter) {
+  impl_->registry->Remove(*static_cast<prometheus::Family<prometheus::Counter>*>(counter.family_));
+}
+
+void Registry::RemoveAllLike(const Gauge& gauge) {
+  impl_->registry->Remove(*static_cast<prometheus::Family<prometheus::Gauge>*>(gauge.family_));
 }
 
 std::string Registry::Text() const {
+  process_->Update();
   return prometheus::TextSerializer().Serialize(impl_->registry->Collect());
 }
 

@@ -9,7 +9,9 @@
 
 namespace adamant::metrics {
 
-/// A number that only rises. A handle: cheap to copy, valid as long as its Registry.
+class ProcessMetrics;
+
+/// A number that only rises. A handle: cheap to copy, valid as long as its Registry has the metric.
 /// Threads: any; lock-free.
 class Counter {
  public:
@@ -17,8 +19,25 @@ class Counter {
 
  private:
   friend class Registry;
-  explicit Counter(void* counter) : counter_(counter) {}
+  Counter(void* counter, void* family) : counter_(counter), family_(family) {}
   void* counter_;
+  void* family_;
+};
+
+/// A counter that follows a total kept elsewhere. Threads: one.
+class Total {
+ public:
+  explicit Total(Counter counter) : counter_(counter) {}
+
+  /// Raises it to `total`; one that is lower changes nothing.
+  void Reach(double total);
+
+  [[nodiscard]] double reached() const { return reached_; }
+  [[nodiscard]] const Counter& counter() const { return counter_; }
+
+ private:
+  Counter counter_;
+  double reached_ = 0;
 };
 
 /// A number that rises and falls. A handle like Counter.
@@ -29,8 +48,9 @@ class Gauge {
 
  private:
   friend class Registry;
-  explicit Gauge(void* gauge) : gauge_(gauge) {}
+  Gauge(void* gauge, void* family) : gauge_(gauge), family_(family) {}
   void* gauge_;
+  void* family_;
 };
 
 /// Counts observations by size. A handle like Counter.
@@ -47,11 +67,12 @@ class Histogram {
 
 using Label = std::pair<std::string_view, std::string_view>;
 
-/// The metrics of one process. Names follow Prometheus: `adamant_parameter_server_push_seconds`,
-/// base units, counters end in `_total`; docs/metrics.md lists them all. Labels come from closed
-/// sets. Registering the same name and labels again returns the same metric; a name has one type
-/// and one help text.
-/// Threads: any. Registering locks: do it at start-up and keep the handles.
+/// The metrics of one process; those that all processes have are in it from the start: what the
+/// kernel knows of the process, and which program it is. Names follow Prometheus:
+/// `adamant_parameter_server_push_seconds`, base units, counters end in `_total`; docs/metrics.md
+/// lists them all. Labels come from closed sets. Registering the same name and labels again returns
+/// the same metric; a name has one type and one help text. Threads: any. Registering and removing
+/// lock, and wait while all metrics are collected: do it rarely and keep the handles.
 class Registry {
  public:
   Registry();
@@ -72,12 +93,23 @@ class Registry {
                          const std::vector<double>& bounds,
                          std::initializer_list<Label> labels = {});
 
+  /// Takes one metric out. Its handles must not be used any more. Takes as long as there are
+  /// metrics of its name.
+  void Remove(const Counter& counter);
+  void Remove(const Gauge& gauge);
+
+  /// Takes all metrics of this one's name out, at once. Nobody may register one of that name
+  /// meanwhile.
+  void RemoveAllLike(const Counter& counter);
+  void RemoveAllLike(const Gauge& gauge);
+
   /// All metrics in Prometheus' text format.
   [[nodiscard]] std::string Text() const;
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+  const std::unique_ptr<ProcessMetrics> process_;
 };
 
 /// `count` bounds from `first`, each `factor` times the one before: for durations and sizes.

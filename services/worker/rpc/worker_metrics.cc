@@ -32,6 +32,7 @@ WorkerMetrics::WorkerMetrics(metrics::Registry& registry)
           "Updates by others between a push and the fetch it was computed from, largest of a reply",
           kStalenessBounds)),
       registry_(registry),
+      threads_(registry.AddGauge("adamant_worker_threads", "Training threads")),
       examples_{registry.AddCounter("adamant_worker_examples_total", "Examples trained")},
       steps_{registry.AddCounter("adamant_worker_steps_total", "Batches trained")},
       pushes_{registry.AddCounter("adamant_worker_pushes_total", "Pushes acknowledged")},
@@ -65,16 +66,9 @@ WorkerMetrics::WorkerMetrics(metrics::Registry& registry)
                                  "parameter server was lost or the membership had changed, Unix "
                                  "time")) {
   for (const std::string_view reason : kReasons) {
-    waits_.push_back({registry.AddCounter("adamant_worker_wait_seconds_total",
-                                          "Time that training threads waited, by what for",
-                                          {{"for", reason}})});
-  }
-}
-
-void WorkerMetrics::Follower::Set(double total) {
-  if (total > last) {
-    counter.Increment(total - last);
-    last = total;
+    waits_.emplace_back(registry.AddCounter("adamant_worker_wait_seconds_total",
+                                            "Time that training threads waited, by what for",
+                                            {{"for", reason}}));
   }
 }
 
@@ -82,6 +76,7 @@ void WorkerMetrics::Update(const Learner& learner,
                            const SynchroniserStatistics& exchange,
                            double resumed) {
   resumed_.Set(resumed);
+  threads_.Set(static_cast<double>(learner.threads()));
   double examples = 0;
   double steps = 0;
   std::array<double, ThreadStatistics::kWaits> waits{};
@@ -94,21 +89,21 @@ void WorkerMetrics::Update(const Learner& learner,
           static_cast<double>(thread.wait_nanoseconds[i].load(std::memory_order_relaxed)) * 1e-9;
     }
   }
-  examples_.Set(examples);
-  steps_.Set(steps);
-  pushes_.Set(static_cast<double>(exchange.pushes_acknowledged));
-  refused_.Set(static_cast<double>(exchange.pushes_refused));
-  lost_.Set(static_cast<double>(exchange.updates_lost));
-  resent_.Set(static_cast<double>(exchange.updates_resent));
-  held_.Set(std::chrono::duration<double>(exchange.paused).count());
+  examples_.Reach(examples);
+  steps_.Reach(steps);
+  pushes_.Reach(static_cast<double>(exchange.pushes_acknowledged));
+  refused_.Reach(static_cast<double>(exchange.pushes_refused));
+  lost_.Reach(static_cast<double>(exchange.updates_lost));
+  resent_.Reach(static_cast<double>(exchange.updates_resent));
+  held_.Reach(std::chrono::duration<double>(exchange.paused).count());
   retained_.Set(static_cast<double>(exchange.retained_bytes));
-  fetches_.Set(static_cast<double>(exchange.fetches));
+  fetches_.Reach(static_cast<double>(exchange.fetches));
   staleness_batches_.Set(exchange.gap_batches);
   rate_factor_.Set(exchange.correction.rate);
   memory_factor_.Set(exchange.correction.memory);
   exchange_every_.Set(static_cast<double>(exchange.exchange_every));
   for (std::size_t i = 0; i < waits.size(); ++i) {
-    waits_[i].Set(waits[i]);
+    waits_[i].Reach(waits[i]);
   }
   UpdateDeadUnits(learner.dead_units());
 }

@@ -28,31 +28,25 @@ class WorkerMetrics {
   const metrics::Histogram staleness;
 
  private:
-  /// A counter that follows a total kept elsewhere.
-  struct Follower {
-    metrics::Counter counter;
-    double last = 0;
-    void Set(double total);
-  };
-
   void UpdateDeadUnits(const DeadUnitBoard& board);
 
   metrics::Registry& registry_;
-  Follower examples_;
-  Follower steps_;
-  Follower pushes_;
-  Follower refused_;
-  Follower lost_;
-  Follower resent_;
-  Follower held_;
+  metrics::Gauge threads_;
+  metrics::Total examples_;
+  metrics::Total steps_;
+  metrics::Total pushes_;
+  metrics::Total refused_;
+  metrics::Total lost_;
+  metrics::Total resent_;
+  metrics::Total held_;
   metrics::Gauge retained_;
-  Follower fetches_;
+  metrics::Total fetches_;
   metrics::Gauge staleness_batches_;
   metrics::Gauge rate_factor_;
   metrics::Gauge memory_factor_;
   metrics::Gauge exchange_every_;
   metrics::Gauge resumed_;
-  std::vector<Follower> waits_;                       // by ThreadStatistics::Wait
+  std::vector<metrics::Total> waits_;                 // by ThreadStatistics::Wait
   std::map<std::string, metrics::Gauge> dead_units_;  // by layer
 };
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <thread>
 #include <vector>
@@ -11,8 +12,10 @@
 namespace adamant::metrics {
 namespace {
 
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(MetricsTest, TextHasNamesHelpLabelsAndValues) {
   Registry registry;
@@ -67,6 +70,74 @@ TEST(MetricsTest, WhatIsNotFiniteIsNotCounted) {
   EXPECT_THAT(text, HasSubstr("adamant_test_level 4\n"));
   EXPECT_THAT(text, HasSubstr("adamant_test_bytes_count 1\n"));
   EXPECT_THAT(text, HasSubstr("adamant_test_bytes_sum 2\n"));
+}
+
+TEST(MetricsTest, WhatIsRemovedIsNotThereAndMayComeBack) {
+  Registry registry;
+  const Gauge gauge = registry.AddGauge("adamant_test_level", "Level.", {{"kind", "a"}});
+  registry.AddGauge("adamant_test_level", "Level.", {{"kind", "b"}}).Set(7);
+  const Counter counter = registry.AddCounter("adamant_test_total", "All.", {{"kind", "a"}});
+  gauge.Set(3);
+  counter.Increment(5);
+  registry.Remove(gauge);
+  registry.Remove(counter);
+  EXPECT_THAT(registry.Text(), Not(HasSubstr("{kind=\"a\"}")));
+  EXPECT_THAT(registry.Text(), HasSubstr("adamant_test_level{kind=\"b\"} 7"));
+  registry.AddCounter("adamant_test_total", "All.", {{"kind", "a"}}).Increment();
+  EXPECT_THAT(registry.Text(), HasSubstr("adamant_test_total{kind=\"a\"} 1"));
+}
+
+TEST(MetricsTest, AllOfANameAreRemovedAtOnce) {
+  Registry registry;
+  const Gauge gauge = registry.AddGauge("adamant_test_level", "Level.", {{"kind", "a"}});
+  registry.AddGauge("adamant_test_level", "Level.", {{"kind", "b"}});
+  const Counter counter = registry.AddCounter("adamant_test_total", "All.");
+  registry.AddGauge("adamant_test_bytes", "Bytes.").Set(9);
+  registry.RemoveAllLike(gauge);
+  registry.RemoveAllLike(counter);
+  const std::string text = registry.Text();
+  EXPECT_THAT(text, Not(HasSubstr("adamant_test_level")));
+  EXPECT_THAT(text, Not(HasSubstr("adamant_test_total")));
+  EXPECT_THAT(text, HasSubstr("adamant_test_bytes 9"));
+  registry.AddGauge("adamant_test_level", "Level.", {{"kind", "a"}}).Set(4);
+  EXPECT_THAT(registry.Text(), HasSubstr("adamant_test_level{kind=\"a\"} 4"));
+}
+
+TEST(MetricsTest, ATotalNeverFalls) {
+  Registry registry;
+  Total total(registry.AddCounter("adamant_test_total", "All."));
+  for (const double reached : {2.0, 5.0, 3.0, 6.0}) {
+    total.Reach(reached);
+  }
+  EXPECT_EQ(total.reached(), 6);
+  EXPECT_THAT(registry.Text(), HasSubstr("adamant_test_total 6\n"));
+}
+
+TEST(MetricsTest, EveryProcessTellsOfItself) {
+  const Registry registry;
+  const std::string text = registry.Text();
+  for (const char* name : {"process_resident_memory_bytes",
+                           "process_virtual_memory_bytes",
+                           "process_open_fds",
+                           "process_max_fds",
+                           "process_start_time_seconds"}) {
+    EXPECT_THAT(text, ContainsRegex(std::string("\n") + name + " [1-9]"));
+  }
+  EXPECT_THAT(text, HasSubstr("\nprocess_cpu_seconds_total "));
+  EXPECT_THAT(text, ContainsRegex("adamant_build_info\\{[^}]*version=\"[0-9.]+\"[^}]*\\} 1"));
+}
+
+TEST(MetricsTest, ProcessorTimeIsReadWhenItIsAskedFor) {
+  const Registry registry;
+  const auto read = [&] {
+    const std::string text = registry.Text();
+    const std::string name = "\nprocess_cpu_seconds_total ";
+    return std::stod(text.substr(text.find(name) + name.size()));
+  };
+  const double before = read();
+  for (std::uint64_t i = 0; read() <= before; ++i) {  // each answer costs some of it
+    ASSERT_LT(i, std::uint64_t{1'000'000});
+  }
 }
 
 TEST(MetricsTest, ConcurrentIncrementsAreAllCounted) {
