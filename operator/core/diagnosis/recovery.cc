@@ -37,11 +37,22 @@ void UndoUpdatesBehind(const std::vector<CheckpointBucket>& kept, JobState& stat
   }
 }
 
+// The time that it took to count those of `examples` that are undone.
+void TakeProductive(JobState& state, std::uint64_t undone, std::uint64_t examples) {
+  if (examples > 0) {
+    const double share = static_cast<double>(undone) / static_cast<double>(examples);
+    state.productive -=
+        std::chrono::duration_cast<std::chrono::milliseconds>(state.productive * share);
+  }
+}
+
 void CountUndone(JobState& state, const KeptModel& model, std::uint64_t counted) {
   UndoUpdatesBehind(model.checkpoint.buckets, state);
   Recovery& recovery = state.recovery;
   const std::uint64_t examples = recovery.counted_examples + counted;
-  recovery.undone_examples += examples - std::min(examples, model.examples + model.counted);
+  const std::uint64_t undone = examples - std::min(examples, model.examples + model.counted);
+  recovery.undone_examples += undone;
+  TakeProductive(state, undone, examples);
   recovery.counted_examples = model.examples;
 }
 

@@ -15,6 +15,9 @@ void ActiveTime::Advance(TimePoint now, bool trained) {
     if (trained) {
       state_.epoch_active += passed;
     }
+    if (state_.phase == Phase::kEvaluating || meter_.ExamplesPerSecond(now) > 0) {
+      state_.productive += passed;
+    }
   }
 }
 

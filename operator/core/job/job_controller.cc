@@ -55,7 +55,7 @@ JobController::JobController(JobSettings settings, JobState state)
       deadlines_(settings_, state_),
       shutdown_(settings_, processes_, outbox_),
       reporter_(settings_, state_, processes_, placement_, training_.meter(), training_.alarms()),
-      active_time_(state_) {}
+      active_time_(state_, training_.meter()) {}
 
 // --- The beginning
 

@@ -338,8 +338,9 @@ struct JobState {
   std::uint32_t restarts = 0;           ///< of all slots, within the budget
   std::chrono::milliseconds active{0};  ///< time the job has been active
   std::chrono::milliseconds epoch_active{0};  ///< of that, since the epoch was opened
-  std::string message{};                      ///< why it ended, or what it waits for
-  bool invalid = false;    ///< it ended because the data does not fit the manifest
+  std::chrono::milliseconds productive{0};  ///< of `active`: training got on, less what was undone
+  std::string message{};                    ///< why it ended, or what it waits for
+  bool invalid = false;                     ///< it ended because the data does not fit the manifest
   bool at_chance = false;  ///< the model of the last result is (operator/core/diagnosis/chance.h)
   Recovery recovery{};
   std::uint32_t releases = 0;         ///< times that it gave up to start, one after the other
@@ -371,9 +372,10 @@ inline constexpr std::size_t kLargestResult = 8 * (21 + 2 * kStalenessBins);
 /// released, 9, which did not know the rates that the factor is on, 10, which did not know the
 /// data's files, 11, which knew no sign of a rate that is too high, 12, which did not count what
 /// was lost with all processes, 13, which did not count what was lost over the job, 14, which knew
-/// no earlier loss, 15, which knew no kind of end, and 16, which forgot what was counted of an open
-/// epoch. Errors: DataLoss when the bytes are damaged;
-/// FailedPrecondition for another format version, naming both.
+/// no earlier loss, 15, which knew no kind of end, 16, which forgot what was counted of an open
+/// epoch, and 17, which did not measure how long training got on: all of the time counts as such.
+/// Errors: DataLoss when the bytes are damaged; FailedPrecondition for another format version,
+/// naming both.
 absl::StatusOr<JobState> DecodeState(std::string_view bytes);
 absl::StatusOr<EpochResult> DecodeResult(std::string_view bytes);
 

@@ -46,6 +46,14 @@ void Optional(StateReader& codec, std::optional<T>& value) {
   value = values.empty() ? std::nullopt : std::optional<T>(values.front());
 }
 
+// A field that states have from this version on.
+template <class Codec, class Value>
+void Since(std::uint64_t version, Codec& codec, Value& value) {
+  if (codec.version() >= version) {
+    codec.Field(value);
+  }
+}
+
 template <class Codec, class Value>
 void WalkRow(Codec& codec, Value& value) {
   codec.Field(value.epoch);
@@ -171,21 +179,11 @@ void WalkLaterFields(Codec& codec, Value& value) {
     codec.Field(value.recovery.rate);
     codec.Field(value.recovery.layer_rates);
   }
-  if (codec.version() >= 11) {
-    codec.Field(value.data_files);
-  }
-  if (codec.version() >= 12) {
-    codec.Field(value.recovery.sign);
-  }
-  if (codec.version() >= 13) {
-    codec.Field(value.unrecorded_losses);
-  }
-  if (codec.version() >= 14) {
-    codec.Field(value.updates_lost);
-  }
-  if (codec.version() >= 15) {
-    codec.Field(value.earlier_loss);
-  }
+  Since(11, codec, value.data_files);
+  Since(12, codec, value.recovery.sign);
+  Since(13, codec, value.unrecorded_losses);
+  Since(14, codec, value.updates_lost);
+  Since(15, codec, value.earlier_loss);
   if (codec.version() >= 16) {
     Narrow(codec, value.end);
   }
@@ -196,6 +194,11 @@ void WalkLaterFields(Codec& codec, Value& value) {
     codec.Field(value.rolled_back.updates);
     codec.Field(value.rolled_back.lost);
     Narrow(codec, value.rolled_back.worker_ended);
+  }
+  if (codec.version() >= 18) {
+    Time(codec, value.productive);
+  } else if constexpr (!std::is_const_v<Value>) {
+    value.productive = value.active;  // nothing is known against it
   }
 }
 

@@ -8,7 +8,7 @@
 namespace adamant::controller {
 
 /// Format version of what is stored of a job.
-inline constexpr std::uint64_t kStateFormatVersion = 17;
+inline constexpr std::uint64_t kStateFormatVersion = 18;
 
 /// Calls `codec` with each field of `value` in turn, in the order in which they are stored.
 template <class Codec, class Value>

@@ -41,6 +41,7 @@ JobState Example() {
   state.at_chance = true;
   state.slots = {{.incarnation = 2, .uid = "abc", .generation = 5, .joined = 2, .losses = 1}, {}};
   state.active = std::chrono::milliseconds(123456);
+  state.productive = state.active;
   state.message = "waits";
   return state;
 }
@@ -70,11 +71,11 @@ TEST(StateCodecTest, EveryChangedOrMissingByteIsNoticed) {
 
 TEST(StateCodecTest, AnUnknownFormatVersionIsRefusedNamingBoth) {
   std::string bytes = Encode(Example());
-  bytes[0] = 18;
+  bytes[0] = 19;
   const absl::Status status = DecodeState(bytes).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 18"));
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 17"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 19"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("reads 3 to 18"));
 }
 
 /// What a program of this format version would have stored, from what has more fields at its end
@@ -96,8 +97,10 @@ std::string AsVersion(char version, const JobState& state, std::size_t newer) {
   return bytes;
 }
 
+constexpr std::size_t kNoProductive = sizeof(std::uint64_t);  // what version 17 had not
+
 // What version 16 had not: seven fields of the epoch, a list, four of what was rolled back.
-constexpr std::size_t kNoTotals = 12 * sizeof(std::uint64_t);
+constexpr std::size_t kNoTotals = 12 * sizeof(std::uint64_t) + kNoProductive;
 
 constexpr std::size_t kNoEnd = sizeof(std::uint64_t) + kNoTotals;  // what version 15 had not
 
@@ -124,6 +127,20 @@ constexpr std::size_t kNoRecovery =
 
 constexpr std::size_t kNoLoss =
     15 * sizeof(std::uint64_t) + kNoBest;  // of that what version 5 had not
+
+TEST(StateCodecTest, AStateOfVersion17IsReadAsOneThatGotOnAllTheTime) {
+  JobState state = Example();
+  state.productive = std::chrono::milliseconds(7);
+  const absl::StatusOr<JobState> read = DecodeState(AsVersion(17, state, kNoProductive));
+  EXPECT_EQ(read.value(), Example());
+  EXPECT_EQ(read->productive, state.active);
+}
+
+TEST(StateCodecTest, HowLongTrainingGotOnComesBack) {
+  JobState state = Example();
+  state.productive = std::chrono::milliseconds(7);
+  EXPECT_EQ(DecodeState(Encode(state)).value(), state);
+}
 
 TEST(StateCodecTest, AStateOfVersion16IsReadAsOneThatHasCountedNothingOfTheOpenEpoch) {
   JobState state = Example();
