@@ -1,29 +1,16 @@
 #include "operator/control/failover_metrics.h"
 
-#include <string_view>
-#include <utility>
-
 namespace adamant::control {
-namespace {
-
-using Kind = controller::FailoverPhase::Kind;
-
-constexpr std::pair<Kind, std::string_view> kPhases[] = {{Kind::kDetect, "detect"},
-                                                         {Kind::kReplace, "replace"},
-                                                         {Kind::kReconcile, "reconcile"},
-                                                         {Kind::kCatchUp, "catch_up"}};
-
-}  // namespace
 
 FailoverMetrics::FailoverMetrics(metrics::Registry& registry)
     : failovers_(registry.AddCounter("adamant_controller_failovers_total",
                                      "Buckets that a secondary has taken over.")) {
-  for (const auto& [kind, name] : kPhases) {
+  for (const controller::FailoverPhase::Kind kind : controller::kFailoverPhases) {
     phases_.emplace(kind,
                     registry.AddHistogram("adamant_controller_failover_seconds",
                                           "Time of each phase of a bucket's promotion.",
                                           metrics::ExponentialBounds(0.001, 2, 16),
-                                          {{"phase", name}}));
+                                          {{"phase", controller::FailoverPhaseName(kind)}}));
   }
 }
 

@@ -3,12 +3,6 @@
 #include <algorithm>
 
 namespace adamant::local {
-namespace {
-
-constexpr std::string_view kStates[] = {
-    "Creating", "Ready", "Degraded", "Blocked", "FailingOver", "Restoring"};
-
-}  // namespace
 
 RunMetrics::RunMetrics(metrics::Registry& registry)
     : failovers_(registry),
@@ -27,7 +21,7 @@ RunMetrics::RunMetrics(metrics::Registry& registry)
                                 "Processes that say they cannot do something, as store.")),
       held_(registry.AddGauge("adamant_controller_checkpoint_held_seconds",
                               "Time for which the last checkpoint held pushes.")) {
-  for (const std::string_view state : kStates) {
+  for (const std::string_view state : controller::kBucketStates) {
     buckets_.emplace(
         state,
         registry.AddGauge(

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "operator/core/buckets/configurations.h"
@@ -12,6 +13,10 @@
 #include "services/common/base/ids.h"
 
 namespace adamant::controller {
+
+/// States of buckets.
+inline constexpr std::string_view kBucketStates[] = {
+    "Creating", "Ready", "Degraded", "Blocked", "FailingOver", "Restoring"};
 
 /// State of a bucket; mirrors BucketStatus of control.proto.
 struct BucketStatus {
@@ -96,7 +101,7 @@ class Failovers {
   std::map<std::uint32_t, Progress> progress_;
 };
 
-/// Creating, Restoring, FailingOver, Blocked, Degraded or Ready.
+/// One of kBucketStates.
 std::string_view StateOf(const Configuration& configuration,
                          Configurations::Service service,
                          std::size_t live_copies,

@@ -2,6 +2,20 @@
 
 namespace adamant::controller {
 
+std::string_view FailoverPhaseName(FailoverPhase::Kind kind) {
+  switch (kind) {
+    case FailoverPhase::Kind::kDetect:
+      return "detect";
+    case FailoverPhase::Kind::kReplace:
+      return "replace";
+    case FailoverPhase::Kind::kReconcile:
+      return "reconcile";
+    case FailoverPhase::Kind::kCatchUp:
+      return "catch_up";
+  }
+  return "unknown";
+}
+
 std::string_view NoteName(Note::Kind kind) {
   switch (kind) {
     case Note::Kind::kPhase:

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -158,6 +159,14 @@ struct FailoverPhase {
   Kind kind = Kind::kDetect;
   double seconds = 0;
 };
+
+inline constexpr FailoverPhase::Kind kFailoverPhases[] = {FailoverPhase::Kind::kDetect,
+                                                          FailoverPhase::Kind::kReplace,
+                                                          FailoverPhase::Kind::kReconcile,
+                                                          FailoverPhase::Kind::kCatchUp};
+
+/// "catch_up".
+std::string_view FailoverPhaseName(FailoverPhase::Kind kind);
 
 /// Secondaries have taken over this many buckets, which were no transfers.
 struct Promoted {
