@@ -1,6 +1,7 @@
 #include "tests/simulation/job/checks/job_checker.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace adamant::simulation {
@@ -27,6 +28,9 @@ void JobChecker::Admitted(controller::SlotId id, Incarnation incarnation) {
 
 void JobChecker::StateIs(const controller::JobState& state) {
   step_ = state.step;
+  if (state.productive < std::chrono::milliseconds(0) || state.productive > state.active) {
+    violations_.Report("training got on for longer than the job was active");
+  }
   if (state.recovery.going_back) {
     epoch_ = state.epoch - 1;
   }
