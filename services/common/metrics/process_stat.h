@@ -16,10 +16,11 @@ struct ProcessStat {
   bool operator==(const ProcessStat&) const = default;
 };
 
-/// nullopt: that is no such line.
+/// Reads /proc/PID/stat. nullopt: that is no such line.
 std::optional<ProcessStat> ParseProcessStat(std::string_view text);
 
-/// When the machine was started, Unix time in seconds, out of /proc/stat. nullopt: it is not there.
+/// Reads out of /proc/stat when the machine was started, Unix time in seconds. nullopt: it is not
+/// there.
 std::optional<std::uint64_t> ParseBootTime(std::string_view text);
 
 }  // namespace adamant::metrics
