@@ -6,8 +6,9 @@ without nodes, where pods wait for ever.
   tests/bench/operator_scale.py --jobs 10000 --nodes 0    # without
   tests/bench/operator_scale.py --jobs 300 --churn 600    # jobs are deleted and made for ten minutes: does memory grow?
 
-Prints the pods made a second, the operator's memory and processor time, the operator's own metrics, and what a stream
-costs. One program on each of two cores leads to lower figures than a cluster has that is a cluster.
+Prints the pods made a second, the operator's memory and processor time, the operator's own metrics, how long a scrape of
+them takes and what it holds up, and what a stream costs. One program on each of two cores leads to lower figures than a
+cluster has that is a cluster.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import os
 import pathlib
 import re
 import socket
+import statistics
 import subprocess
 import sys
 import threading
@@ -36,6 +38,8 @@ from operator_watch import Watch  # noqa: E402
 PODS_OF_A_NODE = 110
 NAMESPACES = 10
 SETTLE = 10  # seconds
+MOST_SERIES = 60  # of a job: docs/design/0016-observability.md
+MOST_SECONDS = 1  # that a scrape may take: likewise
 JOBS = "/apis/adamant.dev/v1alpha1/namespaces/{}/trainingjobs"
 
 
@@ -81,7 +85,7 @@ class Operator:
         return sum(map(int, numbers[11:13])) / os.sysconf("SC_CLK_TCK")
 
     def metrics(self):
-        with urllib.request.urlopen(f"http://{self._metrics}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{self._metrics}/metrics", timeout=60) as answer:
             return answer.read().decode()
 
     def describe(self, what):
@@ -124,6 +128,36 @@ def quantile(buckets, share):
     """The upper bound of the bucket that it falls into."""
     enough = share * buckets[float("inf")]
     return min((bound for bound, count in buckets.items() if count >= enough), default=float("nan"))
+
+
+def series_of_jobs(text):
+    """How many series each job has, by namespace and name."""
+    labels = re.compile(r'^adamant_job_\w+\{(?:.*,)?job="([^"]+)",namespace="([^"]+)"', re.MULTILINE)
+    return collections.Counter((namespace, name) for name, namespace in labels.findall(text))
+
+
+def measure_scrapes(operator, durations, what):
+    """How long one takes, and what comes of scrapes without a pause: what waits for the registry's lock meanwhile, as a
+    job's first report does, makes reconciles longer than in a time of that length before."""
+    durations.describe(what)
+    time.sleep(SETTLE)
+    durations.describe(f"{what}, no scrapes")
+    times, text, used, end = [], "", operator.cpu(), time.monotonic() + SETTLE
+    while time.monotonic() < end:
+        begin = time.monotonic()
+        text = operator.metrics()
+        times.append(time.monotonic() - begin)
+    used = (operator.cpu() - used) / len(times)
+    jobs = series_of_jobs(text)
+    lines = sum(not line.startswith("#") for line in text.splitlines())
+    print(f"{what}: a scrape takes {statistics.median(times):.3f} s (at most {max(times):.3f}), {len(text) / 1e6:.1f} MB, "
+          f"{lines} lines; {len(jobs)} jobs have {sum(jobs.values())} series, none more than "
+          f"{max(jobs.values(), default=0)}; {used:.3f} s of processor time for each, heartbeats included", flush=True)
+    durations.describe(f"{what}, {len(times)} scrapes")
+    if max(jobs.values(), default=0) > MOST_SERIES:
+        print(f"{what}: a job has more than {MOST_SERIES} series", flush=True)
+    if statistics.median(times) > MOST_SECONDS:
+        print(f"{what}: a scrape takes more than {MOST_SECONDS} s", flush=True)
 
 
 class Streams:
@@ -260,6 +294,7 @@ def run(arguments):
         if streams:
             stack.callback(streams.close)
             open_streams(arguments, operator, streams, durations)
+        measure_scrapes(operator, durations, "all streams open" if streams else "all pods made")
         churn(arguments, operator, jobs, streams, durations)
 
 
