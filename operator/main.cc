@@ -9,6 +9,7 @@
 #include <exception>
 #include <string>
 
+#include "operator/job_metrics.h"
 #include "operator/kube/job/operator.h"
 #include "operator/kube_client/auth/config.h"
 #include "operator/kube_client/http/http_transport.h"
@@ -86,6 +87,7 @@ absl::Status Run(const Flags& flags, const sigset_t& stop_signals) {
                            kube::LoadConfig(flags.config, kube::ProcessEnvironment()));
   kube::Credentials credentials(config, clock);
   OperatorMetrics operator_metrics(registry);
+  JobMetrics job_metrics(registry, clock);
   const auto connection = kube::MakeTransport(config, credentials);
   kube::MeteredTransport transport(*connection, operator_metrics, clock);
   const kube::Client client(transport, clock, sleeper, {.rate = 400, .burst = 800});
@@ -97,12 +99,14 @@ absl::Status Run(const Flags& flags, const sigset_t& stop_signals) {
                      .identity = flags.identity.empty() ? HostName() : flags.identity,
                      .control_listen = flags.control_listen,
                      .pods = flags.pods,
-                     .observer = &operator_metrics});
+                     .observer = &operator_metrics,
+                     .job_observer = &job_metrics});
   op.Start();
   const timespec wait{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kProbe).count()};
   while (sigtimedwait(&stop_signals, nullptr, &wait) < 0) {
     probes->Answer("/readyz", op.ready());
     operator_metrics.Look(op);
+    job_metrics.Expire();
   }
   probes->Answer("/readyz", false);
   op.Stop();

@@ -61,25 +61,7 @@ OperatorMetrics::OperatorMetrics(metrics::Registry& registry)
                                 {{"name", "adamant-operator"}})),
       members_(registry.AddGauge(
           "adamant_operator_members",
-          "Processes that have joined their jobs, each by a control stream; of who leads.")),
-      failovers_(registry) {
-  for (const auto role : {controller::Role::kWorker,
-                          controller::Role::kDataServer,
-                          controller::Role::kParameterServer}) {
-    for (const controller::LossReason cause : controller::kLossReasons) {
-      restarts_.emplace(
-          std::pair(role, cause),
-          registry.AddCounter("adamant_operator_restarts_total",
-                              "Processes of jobs that were started again after a loss.",
-                              {{"role", std::string(controller::RoleName(role))},
-                               {"cause", std::string(controller::LossReasonName(cause))}}));
-    }
-  }
-}
-
-void OperatorMetrics::OnRestart(controller::Role role, controller::LossReason cause) {
-  restarts_.at({role, cause}).Increment();
-}
+          "Processes that have joined their jobs, each by a control stream; of who leads.")) {}
 
 void OperatorMetrics::OnRequest(const kube::HttpRequest& request,
                                 int code,

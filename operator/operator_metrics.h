@@ -4,8 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "operator/control/failover_metrics.h"
-#include "operator/core/state/actions.h"
 #include "operator/kube/job/operator.h"
 #include "operator/kube_client/http/metered_transport.h"
 #include "services/common/base/mutex.h"
@@ -13,8 +11,8 @@
 
 namespace adamant {
 
-/// The operator's metrics, under the names that controller-runtime gives them where it has such.
-/// Threads: any.
+/// The operator's metrics of its own work, under the names that controller-runtime gives them where
+/// it has such. Threads: any.
 class OperatorMetrics final : public kube::RequestObserver, public kube::OperatorObserver {
  public:
   /// `registry` must outlive this.
@@ -32,19 +30,10 @@ class OperatorMetrics final : public kube::RequestObserver, public kube::Operato
   void OnRetry() override { retries_.Increment(); }
   void OnReconciled(Outcome outcome) override;
 
-  void OnRestart(controller::Role role, controller::LossReason cause) override;
-
   /// Sets what is not told but looked at. Now and then.
   void Look(const kube::Operator& op);
 
  private:
-  void OnFailoverPhase(const controller::FailoverPhase& phase) override {
-    failovers_.OnPhase(phase);
-  }
-  void OnPromoted(const controller::Promoted& promoted) override {
-    failovers_.OnPromoted(promoted);
-  }
-
   metrics::Registry& registry_;
 
   const metrics::Counter adds_;
@@ -57,8 +46,6 @@ class OperatorMetrics final : public kube::RequestObserver, public kube::Operato
   const metrics::Counter pods_;
   const metrics::Gauge leader_;
   const metrics::Gauge members_;
-  const control::FailoverMetrics failovers_;
-  std::map<std::pair<controller::Role, controller::LossReason>, metrics::Counter> restarts_;  // all
   std::map<std::string, metrics::Gauge> jobs_;  // by phase; of who calls Look
 
   Mutex mutex_;

@@ -51,9 +51,6 @@ void JobNotes::Tell(const controller::Note& note) {
   }
   if (note.kind == controller::Note::Kind::kRestarting && note.member) {
     restarts_.OnRestart(note.member->role, note.reason);
-    if (observer_ != nullptr) {
-      observer_->OnRestart(note.member->role, note.reason);
-    }
   }
   if (note.kind == controller::Note::Kind::kLost && note.member) {
     const std::string text = note.text + nodes_.WhereItRan(*note.member);

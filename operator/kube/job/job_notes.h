@@ -5,7 +5,6 @@
 #include <string>
 
 #include "operator/core/state/actions.h"
-#include "operator/kube/job/job_observer.h"
 #include "operator/kube/resources/job_writer.h"
 #include "operator/kube/resources/pod_nodes.h"
 #include "operator/kube/status/restart_counter.h"
@@ -17,12 +16,9 @@ namespace adamant::kube {
 /// Threads: one.
 class JobNotes {
  public:
-  /// The arguments must outlive this; `observer` may be null.
-  JobNotes(const JobWriter& writer,
-           const PodNodes& nodes,
-           RestartCounter& restarts,
-           JobObserver* observer)
-      : writer_(writer), nodes_(nodes), restarts_(restarts), observer_(observer) {}
+  /// The arguments must outlive this.
+  JobNotes(const JobWriter& writer, const PodNodes& nodes, RestartCounter& restarts)
+      : writer_(writer), nodes_(nodes), restarts_(restarts) {}
 
   void Tell(const controller::Note& note);
 
@@ -33,7 +29,6 @@ class JobNotes {
   const JobWriter& writer_;
   const PodNodes& nodes_;
   RestartCounter& restarts_;
-  JobObserver* const observer_;
   std::map<controller::Note::Kind, Clock::TimePoint> epochs_;  // when these were told last
   std::set<std::string> warnings_;                             // that were told
 };

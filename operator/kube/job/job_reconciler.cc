@@ -29,7 +29,6 @@ using controller::Phase;
 constexpr std::chrono::milliseconds kWriteTimeout{3'000};  // a hung API must not hold the job up
 // A cut connection is there again at once, an API server after a while.
 constexpr std::chrono::milliseconds kFirstRetry{20};
-
 constexpr std::chrono::minutes kJoinTimeout{15};  // a node may have to fetch the image
 constexpr std::chrono::seconds kExitDelay{10};    // a busy node tells late that a container ended
 
@@ -58,7 +57,7 @@ JobReconciler::JobReconciler(const ReconcilerContext& context,
                  {.handle = [this](const controller::Event& event) { Handle(event); },
                   .handle_exits = [this](const auto& exited) { return HandleExits(exited); }}),
       status_(writer_),
-      notes_(writer_, resources_.nodes(), restarts_, context.observer),
+      notes_(writer_, resources_.nodes(), restarts_),
       actions_(store_,
                writer_,
                notes_,
@@ -153,6 +152,9 @@ v1::TrainingJobStatus JobReconciler::StatusToTell(const controller::JobReport& r
     AddWrittenOutput(resources_.written_output(), *view_, Now(), told);
     if (!resources_.finished()) {
       told.set_last_report_time(Now());
+    }
+    if (context_.observer != nullptr) {
+      context_.observer->OnReport(job_.key, {report, controller_->state(), told, *view_->job});
     }
   }
   status_.TellFailures(*view_, told);
@@ -278,9 +280,7 @@ absl::StatusOr<Clock::TimePoint> JobReconciler::WaitToOpen(const absl::Status& w
   if (!writer_.failed().Lasting(context_.clock.Now()).empty()) {
     WriteStatus(told).IgnoreError();  // it is tried again, with all the rest
   }
-  const Clock::TimePoint again = context_.clock.Now() + retry_;
-  retry_ = std::min(2 * retry_, kLastRetry);
-  return again;
+  return context_.clock.Now() + std::exchange(retry_, std::min(2 * retry_, kLastRetry));
 }
 
 controller::JobSettings JobReconciler::Settings() const {
@@ -372,10 +372,10 @@ void JobReconciler::Do(const controller::Action& action) {
     notes_.Tell(*note);
   } else if (std::holds_alternative<controller::Finished>(action)) {
     resources_.Finish();
-  } else if (context_.observer != nullptr) {
-    context_.observer->OnAction(action);
   }
-  // What should run follows from JobController::Wanted.
+  if (context_.observer != nullptr) {
+    context_.observer->OnAction(job_.key, action);
+  }
 }
 
 // --- The status

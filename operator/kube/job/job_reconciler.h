@@ -95,7 +95,7 @@ class JobReconciler {
   void HandleEvents();
   void Handle(const controller::Event& event);
   absl::StatusOr<bool> HandleExits(const std::vector<controller::ProcessExited>& exited);
-  void Do(const controller::Action& action);
+  void Do(const controller::Action& action);  // what should run JobController::Wanted says
 
   // The status.
   void TellTrouble(const absl::Status& status);

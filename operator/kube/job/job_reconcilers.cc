@@ -108,12 +108,17 @@ void JobReconcilers::Finish(const JobView& view) {
 
 void JobReconcilers::Drop(const ObjectKey& key) {
   std::shared_ptr<JobReconciler> reconciler;
-  const MutexLock lock(mutex_);
-  finished_.erase(ToString(key));
-  failed_.erase(ToString(key));
-  if (const auto found = reconcilers_.find(ToString(key)); found != reconcilers_.end()) {
-    reconciler = std::move(found->second);
-    reconcilers_.erase(found);
+  {
+    const MutexLock lock(mutex_);
+    finished_.erase(ToString(key));
+    failed_.erase(ToString(key));
+    if (const auto found = reconcilers_.find(ToString(key)); found != reconcilers_.end()) {
+      reconciler = std::move(found->second);
+      reconcilers_.erase(found);
+    }
+  }
+  if (context_.observer != nullptr) {
+    context_.observer->OnGone(key);
   }
 }
 

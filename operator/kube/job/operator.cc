@@ -1,12 +1,12 @@
 #include "operator/kube/job/operator.h"
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <optional>
 #include <utility>
 
 #include "operator/kube/api/custom_resources.h"
+#include "operator/kube/status/job_status.h"
 #include "proto/adamant/v1/resources.pb.h"
 #include "services/common/base/log.h"
 
@@ -20,19 +20,6 @@ constexpr char kSweep[] = "";  // in the queue, in place of a job's key
 constexpr std::chrono::minutes kFirstSweep{1};
 constexpr std::chrono::minutes kNextSweep{1};  // after one that has found something
 constexpr std::chrono::minutes kSweepInterval{10};
-
-// "Running" of PHASE_RUNNING.
-std::string PhaseText(const v1::TrainingJobStatus& status) {
-  if (!status.has_phase()) {
-    return "New";
-  }
-  constexpr std::size_t kPrefix = std::string_view("PHASE_").size();
-  std::string text = v1::TrainingJobStatus::Phase_Name(status.phase()).substr(kPrefix);
-  for (std::size_t i = 1; i < text.size(); ++i) {
-    text[i] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[i])));
-  }
-  return text;
-}
 
 }  // namespace
 
@@ -170,12 +157,13 @@ void Operator::OnStarted() {
     return;
   }
   control_ = *std::move(control);
-  context_ = std::make_unique<ReconcilerContext>(ReconcilerContext{.client = client_,
-                                                                   .control = *control_,
-                                                                   .events = events_,
-                                                                   .clock = clock_,
-                                                                   .pods = options_.pods,
-                                                                   .observer = options_.observer});
+  context_ =
+      std::make_unique<ReconcilerContext>(ReconcilerContext{.client = client_,
+                                                            .control = *control_,
+                                                            .events = events_,
+                                                            .clock = clock_,
+                                                            .pods = options_.pods,
+                                                            .observer = options_.job_observer});
   const auto queue = std::make_shared<WorkQueue>(clock_, WorkQueueOptions(), options_.observer);
   reconcilers_ = std::make_unique<JobReconcilers>(
       *context_, [queue](const std::string& key) { queue->Add(key); });
@@ -211,6 +199,9 @@ void Operator::OnStopped() {
   sweep_.reset();
   reconcilers_.reset();
   control_->Stop();
+  if (options_.job_observer != nullptr) {
+    options_.job_observer->OnAllGone();
+  }
   context_.reset();
   control_.reset();
   LogInfo("leads no more");
@@ -220,7 +211,7 @@ OperatorCounts Operator::Counts() const {
   OperatorCounts counts;
   for (const auto& job : jobs_.All()) {
     const v1::RolesStatus& roles = job->status->roles();
-    ++counts.jobs[PhaseText(*job->status)];
+    ++counts.jobs[std::string(PhaseText(*job->status))];
     counts.members += static_cast<std::size_t>(std::max<std::int64_t>(
         0,
         roles.worker().ready() + roles.data_server().ready() + roles.parameter_server().ready()));

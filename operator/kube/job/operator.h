@@ -26,7 +26,7 @@
 namespace adamant::kube {
 
 /// Is told of an operator's work. Threads: any; the WorkQueueObserver's calls must be quick.
-class OperatorObserver : public WorkQueueObserver, public JobObserver {
+class OperatorObserver : public WorkQueueObserver {
  public:
   enum class Outcome : std::uint8_t {
     kSuccess,  ///< nothing is to be done until something happens
@@ -48,6 +48,7 @@ struct OperatorOptions {
   PodSettings pods;
   int workers = 16;  ///< jobs that are worked on at a time; each waits for the API now and then
   OperatorObserver* observer = nullptr;  ///< must outlive the operator; null: none
+  JobObserver* job_observer = nullptr;   ///< likewise
 };
 
 /// Leads the TrainingJobs of a cluster, while it holds the operators' lease.

@@ -204,6 +204,27 @@ bool GoesOn(const Status& status) {
 
 }  // namespace
 
+std::string_view PhaseText(const Status& status) {
+  switch (status.phase()) {
+    case Status::PHASE_PENDING:
+      return "Pending";
+    case Status::PHASE_STARTING:
+      return "Starting";
+    case Status::PHASE_RUNNING:
+      return "Running";
+    case Status::PHASE_EVALUATING:
+      return "Evaluating";
+    case Status::PHASE_SUCCEEDED:
+      return "Succeeded";
+    case Status::PHASE_FAILED:
+      return "Failed";
+    case Status::PHASE_SUSPENDED:
+      return "Suspended";
+    default:
+      return "New";
+  }
+}
+
 Status StatusOf(const JobReport& report,
                 const PodViews& pods,
                 const JobView& view,

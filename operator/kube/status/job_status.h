@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "operator/core/job/job_controller.h"
@@ -12,6 +13,9 @@
 namespace adamant::kube {
 
 inline constexpr char kSuspendedByUser[] = "spec.runPolicy.suspend is true";
+
+/// Returns the phase for people: "Running"; "New" where nobody has told one.
+std::string_view PhaseText(const v1::TrainingJobStatus& status);
 
 /// The status of a job as its controller reports it and its pods show. `now`: as the API writes
 /// times. What is to stay as it was (times of transitions, the start) comes from the view.

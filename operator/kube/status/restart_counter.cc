@@ -33,11 +33,16 @@ constexpr CauseField kFields[] = {
 
 }  // namespace
 
+std::int64_t RestartsOf(const v1::RoleStatus& told, LossReason cause) {
+  const auto* const field = std::ranges::find(kFields, cause, &CauseField::cause);
+  return (told.restart_causes().*field->get)();
+}
+
 RestartCounter::OfRole RestartCounter::Read(const v1::RoleStatus& told) {
   OfRole read{.all = told.restarts()};
-  for (const CauseField& field : kFields) {
-    if (const std::int64_t count = (told.restart_causes().*field.get)(); count > 0) {
-      read.by_cause[field.cause] = count;
+  for (const LossReason cause : controller::kLossReasons) {
+    if (const std::int64_t count = RestartsOf(told, cause); count > 0) {
+      read.by_cause[cause] = count;
     }
   }
   return read;

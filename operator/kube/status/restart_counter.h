@@ -13,6 +13,9 @@ class TrainingJobStatus;
 
 namespace adamant::kube {
 
+/// Returns how often processes of a role were started again after a loss with this cause.
+std::int64_t RestartsOf(const v1::RoleStatus& told, controller::LossReason cause);
+
 /// Counts the restarts of a job's processes over its whole life, where its controller counts those
 /// since it was resumed. What was counted is in the status, which the next leader goes on from.
 /// Threads: one.

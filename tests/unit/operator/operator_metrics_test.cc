@@ -48,15 +48,6 @@ TEST_F(OperatorMetricsTest, OnlyPodsThatWereMadeAreCounted) {
   EXPECT_THAT(registry_.Text(), HasSubstr("adamant_operator_pods_created_total 1"));
 }
 
-TEST_F(OperatorMetricsTest, RestartsAreCountedByRoleAndCause) {
-  metrics_.OnRestart(controller::Role::kWorker, controller::LossReason::kOutOfMemory);
-  metrics_.OnRestart(controller::Role::kWorker, controller::LossReason::kOutOfMemory);
-  const std::string text = registry_.Text();
-  const std::string name = "adamant_operator_restarts_total";
-  EXPECT_THAT(text, HasSubstr(name + "{cause=\"OutOfMemory\",role=\"worker\"} 2"));
-  EXPECT_THAT(text, HasSubstr(name + "{cause=\"NodeLost\",role=\"data-server\"} 0"));
-}
-
 TEST_F(OperatorMetricsTest, TheQueueAndItsWorkersAreMeasured) {
   metrics_.OnAdd();
   metrics_.OnDepth(3);
@@ -92,24 +83,6 @@ TEST_F(OperatorMetricsTest, AReconcileIsKnownToHaveTakenLessThanItsTarget) {
   EXPECT_THAT(text, HasSubstr(bucket("0.025") + "1"));
   EXPECT_THAT(text, HasSubstr(bucket("0.05") + "2"));
   EXPECT_THAT(text, HasSubstr(bucket("0.1") + "3"));
-}
-
-TEST_F(OperatorMetricsTest, PromotionsOfAllJobsAreCountedAndTheirPhasesMeasured) {
-  using Kind = controller::FailoverPhase::Kind;
-  metrics_.OnAction(controller::Promoted{.buckets = 3});
-  metrics_.OnAction(controller::Promoted{.buckets = 1});
-  metrics_.OnAction(controller::FailoverPhase{.kind = Kind::kDetect, .seconds = 4});
-  metrics_.OnAction(controller::FailoverPhase{.kind = Kind::kReplace, .seconds = 0.25});
-  metrics_.OnAction(controller::FailoverPhase{.kind = Kind::kReplace, .seconds = 0.5});
-  metrics_.OnAction(controller::FailoverPhase{.kind = Kind::kCatchUp, .seconds = 7});
-  metrics_.OnAction(controller::Finished{});
-  const std::string text = registry_.Text();
-  const std::string sum = "adamant_controller_failover_seconds_sum{phase=";
-  EXPECT_THAT(text, HasSubstr("adamant_controller_failovers_total 4"));
-  EXPECT_THAT(text, HasSubstr(sum + "\"detect\"} 4"));
-  EXPECT_THAT(text, HasSubstr(sum + "\"replace\"} 0.75"));
-  EXPECT_THAT(text, HasSubstr(sum + "\"reconcile\"} 0"));
-  EXPECT_THAT(text, HasSubstr(sum + "\"catch_up\"} 7"));
 }
 
 }  // namespace

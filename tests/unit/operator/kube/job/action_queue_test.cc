@@ -58,7 +58,7 @@ class ActionQueueTest : public StateStoreRig {
   JobWriter writer_{NewClient(), kJob, events_, clock_, [](const std::string& /*why*/) {}};
   PodNodes nodes_{clock_};
   RestartCounter restarts_;
-  JobNotes notes_{writer_, nodes_, restarts_, nullptr};
+  JobNotes notes_{writer_, nodes_, restarts_};
   ActionQueue queue_{store_, writer_, notes_, clock_, [this](const controller::Action& action) {
                        const auto* wanted = std::get_if<Export>(&action);
                        performed_.emplace_back(wanted != nullptr

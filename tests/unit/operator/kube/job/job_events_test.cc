@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "operator/core/state/messages.h"
+#include "operator/kube/job/job_reconcilers.h"
 #include "tests/unit/operator/kube/job/job_reconciler_rig.h"
 
-// What a job's events say of its processes, and of its epochs.
+// What a job's events, and its observer, are told of its processes.
 namespace adamant::kube {
 namespace {
 
@@ -18,6 +19,7 @@ using controller::SlotId;
 using std::chrono::seconds;
 using testing::Contains;
 using testing::Each;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::MatchesRegex;
@@ -96,6 +98,41 @@ TEST_F(JobEventsTest, RestartsOfEachRoleAreCountedForTheLifeOfTheJob) {
   EXPECT_EQ(status["restarts"], 1);
   EXPECT_EQ(status["roles"]["worker"]["restarts"], 1);
   EXPECT_EQ(status["roles"]["dataServer"]["restarts"], 0);
+}
+
+// --- What its observer is told
+
+TEST_F(JobEventsTest, AnObserverIsToldHowTheJobStands) {
+  ASSERT_FALSE(observed_.reports.empty());
+  const RecordedJobs::Report& last = observed_.reports.back();
+  EXPECT_EQ(last.job, kJob.key);
+  EXPECT_EQ(last.phase, controller::Phase::kStarting);
+  EXPECT_EQ(last.status.phase(), v1::TrainingJobStatus::PHASE_STARTING);
+  EXPECT_EQ(last.status.roles().parameter_server().desired(), 1);
+  EXPECT_EQ(last.workers, 1);
+  EXPECT_NE(last.uid, 0u);
+}
+
+TEST_F(JobEventsTest, AnObserverIsToldOfALossAndOfTheRestart) {
+  End("mnist-worker-0-1", {{"exitCode", 1}, {"reason", "Error"}});
+  WorkAfter(seconds(5));
+  std::vector<controller::Note::Kind> kinds;
+  for (const auto& [job, note] : observed_.notes) {
+    EXPECT_EQ(job, kJob.key);
+    if (note.member == SlotId{Role::kWorker, 0}) {
+      kinds.push_back(note.kind);
+    }
+  }
+  EXPECT_THAT(kinds,
+              ElementsAre(controller::Note::Kind::kLost, controller::Note::Kind::kRestarting));
+  const v1::RoleStatus& worker = observed_.reports.back().status.roles().worker();
+  EXPECT_EQ(worker.restart_causes().failed(), 1);
+}
+
+TEST_F(JobEventsTest, AnObserverIsToldThatAJobIsNotLedAnyMore) {
+  JobReconcilers reconcilers(context_, [](const std::string&) {});
+  reconcilers.Drop(kJob.key);
+  EXPECT_THAT(observed_.gone, ElementsAre(kJob.key));
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "tests/fakes/kube/fake_sleeper.h"
 #include "tests/fakes/kube/memory_api_server.h"
 #include "tests/unit/operator/kube/job/job_fixture.h"
+#include "tests/unit/operator/kube/job/recorded_jobs.h"
 
 namespace adamant::kube {
 
@@ -205,11 +206,13 @@ class JobReconcilerRig : public testing::Test {
       Client(server_, clock_, sleeper_, {.rate = 1e6, .burst = 1e6}).WithoutRetries();
   ScriptedControl control_;
   EventRecorder events_{client_, {.component = "operator", .instance = "a"}, clock_, sleeper_};
+  RecordedJobs observed_;
   const ReconcilerContext context_{.client = client_,
                                    .control = control_,
                                    .events = events_,
                                    .clock = clock_,
-                                   .pods = kPodSettings};
+                                   .pods = kPodSettings,
+                                   .observer = &observed_};
   std::shared_ptr<const JobView> view_;
   std::unique_ptr<JobReconciler> reconciler_;
 };
