@@ -48,10 +48,11 @@ class CheckMetricsTest(unittest.TestCase):
     def test_what_the_registry_has_of_itself_is_served_by_all(self) -> None:
         file = self.root / "services" / "common" / "metrics" / "metrics.cc"
         file.parent.mkdir(parents=True)
-        file.write_text('Gauge Registry::AddGauge(std::string_view name,\n                         std::string_view help) {}\n'
+        file.write_text('Gauge Registry::AddGauge(std::string_view name, std::string_view help) {}\n'
                         'a(registry.AddGauge("process_open_fds", "Open file descriptors."))')
         self.assertEqual(check_metrics.check(self.root, fix=True), (1, []))
-        self.assertIn("| `process_open_fds` | all | gauge |  | Open file descriptors. |", (self.root / check_metrics.PAGE).read_text())
+        page = (self.root / check_metrics.PAGE).read_text()
+        self.assertIn("| `process_open_fds` | all | gauge |  | Open file descriptors. |", page)
 
     def test_names_are_checked(self) -> None:
         for name in ("test_pushes_total", "adamant_Pushes_total", "adamant__total", "adamant_pushes"):

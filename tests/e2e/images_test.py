@@ -74,6 +74,7 @@ class ImagesTest(unittest.TestCase):
         settings = self.image.settings
         self.assertEqual(settings["User"], "65532:65532")
         self.assertFalse(settings.get("Entrypoint") or settings.get("Cmd"))
+        self.assertIn(f"ADAMANT_COMMIT={settings['Labels']['org.opencontainers.image.revision']}", settings["Env"])
         version = settings["Labels"]["org.opencontainers.image.version"]
         self.assertEqual(self.image.tags, [f"localhost/adamant:{version}"])
         self.assertIn(version, self.image.run("adamant", "version").stdout)

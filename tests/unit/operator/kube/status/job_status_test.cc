@@ -275,5 +275,20 @@ TEST(JobStatusTest, AnInvalidJobSaysWhatIsWrong) {
   EXPECT_EQ(ConditionOf(status, "Valid").message(), view.problems);
 }
 
+TEST(JobStatusTest, EveryPhaseHasANameForPeople) {
+  EXPECT_EQ(PhaseText(Status()), "New");
+  for (const auto& [phase, text] : {std::pair(Status::PHASE_PENDING, "Pending"),
+                                    std::pair(Status::PHASE_STARTING, "Starting"),
+                                    std::pair(Status::PHASE_RUNNING, "Running"),
+                                    std::pair(Status::PHASE_EVALUATING, "Evaluating"),
+                                    std::pair(Status::PHASE_SUCCEEDED, "Succeeded"),
+                                    std::pair(Status::PHASE_FAILED, "Failed"),
+                                    std::pair(Status::PHASE_SUSPENDED, "Suspended")}) {
+    Status status;
+    status.set_phase(phase);
+    EXPECT_EQ(PhaseText(status), text);
+  }
+}
+
 }  // namespace
 }  // namespace adamant::kube

@@ -62,6 +62,24 @@ TEST(RestartCounterTest, RestartsOfUnknownCauseStayCounted) {
   EXPECT_EQ(status.roles().worker().restart_causes().ShortDebugString(), "deleted: 1");
 }
 
+TEST(RestartCounterTest, EachCauseIsReadFromItsField) {
+  v1::RoleStatus told;
+  v1::RestartCauses& causes = *told.mutable_restart_causes();
+  causes.set_failed(1);
+  causes.set_out_of_memory(2);
+  causes.set_evicted(3);
+  causes.set_node_lost(4);
+  causes.set_unresponsive(5);
+  causes.set_deleted(6);
+  EXPECT_EQ(RestartsOf(told, LossReason::kFailed), 1);
+  EXPECT_EQ(RestartsOf(told, LossReason::kOutOfMemory), 2);
+  EXPECT_EQ(RestartsOf(told, LossReason::kEvicted), 3);
+  EXPECT_EQ(RestartsOf(told, LossReason::kNodeLost), 4);
+  EXPECT_EQ(RestartsOf(told, LossReason::kUnresponsive), 5);
+  EXPECT_EQ(RestartsOf(told, LossReason::kDeleted), 6);
+  EXPECT_EQ(RestartsOf(v1::RoleStatus(), LossReason::kDeleted), 0);
+}
+
 TEST(RestartCounterTest, AStatusThatWasNotWrittenInTimeIsNoNegativeNumber) {
   RestartCounter counter;
   counter.StartFrom(Status(), 3);
