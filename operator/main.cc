@@ -1,14 +1,14 @@
 // adamant-operator: leads the TrainingJobs of a Kubernetes cluster.
 
 #include <signal.h>
-#include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <variant>
 
+#include "operator/flags.h"
 #include "operator/job_metrics.h"
 #include "operator/kube/job/operator.h"
 #include "operator/kube_client/auth/config.h"
@@ -28,43 +28,7 @@ namespace adamant {
 namespace {
 
 constexpr int kFailed = 1;
-constexpr int kBadFlags = 2;
 constexpr std::chrono::milliseconds kProbe{500};
-
-struct Flags {
-  kube::ConfigFlags config;
-  std::string name_space;
-  std::string identity;
-  std::string control_listen = "[::]:7070";
-  std::string metrics_listen = "[::]:8080";
-  std::string probes_listen = "[::]:8081";
-  kube::PodSettings pods;
-};
-
-std::string HostName() {
-  char name[256] = {};
-  gethostname(name, sizeof(name) - 1);
-  return name;
-}
-
-void AddFlags(CLI::App& app, Flags& flags) {
-  app.add_option("--kubeconfig", flags.config.kubeconfig, "How to reach the cluster")
-      ->description("File that says how to reach the cluster [that of a pod, or ~/.kube/config]");
-  app.add_option("--context", flags.config.context, "Which of its contexts");
-  app.add_option("--namespace", flags.name_space, "Namespace of the operators' lease")->required();
-  app.add_option("--identity", flags.identity, "Name among the operators [the host's name]");
-  app.add_option("--control-listen", flags.control_listen, "Address of control streams")
-      ->capture_default_str();
-  app.add_option("--control-service",
-                 flags.pods.control_service,
-                 "Where pods find the operators: HOST:PORT, ...")
-      ->required();
-  app.add_option("--metrics-listen", flags.metrics_listen, "Address of /metrics")
-      ->capture_default_str();
-  app.add_option("--probes-listen", flags.probes_listen, "Address of /healthz and /readyz")
-      ->capture_default_str();
-  app.add_option("--image", flags.pods.image, "Image of the jobs' pods")->required();
-}
 
 sigset_t BlockStopSignals() {
   sigset_t set;
@@ -75,7 +39,7 @@ sigset_t BlockStopSignals() {
   return set;
 }
 
-absl::Status Run(const Flags& flags, const sigset_t& stop_signals) {
+absl::Status Run(const OperatorFlags& flags, const sigset_t& stop_signals) {
   SystemClock clock;
   kube::SystemSleeper sleeper;
   metrics::Registry registry;
@@ -91,16 +55,10 @@ absl::Status Run(const Flags& flags, const sigset_t& stop_signals) {
   const auto connection = kube::MakeTransport(config, credentials);
   kube::MeteredTransport transport(*connection, operator_metrics, clock);
   const kube::Client client(transport, clock, sleeper, {.rate = 400, .burst = 800});
-  kube::Operator op(client,
-                    kube::Client(transport, clock, sleeper),
-                    clock,
-                    sleeper,
-                    {.name_space = flags.name_space,
-                     .identity = flags.identity.empty() ? HostName() : flags.identity,
-                     .control_listen = flags.control_listen,
-                     .pods = flags.pods,
-                     .observer = &operator_metrics,
-                     .job_observer = &job_metrics});
+  kube::OperatorOptions options = flags.options;
+  options.observer = &operator_metrics;
+  options.job_observer = &job_metrics;
+  kube::Operator op(client, kube::Client(transport, clock, sleeper), clock, sleeper, options);
   op.Start();
   const timespec wait{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kProbe).count()};
   while (sigtimedwait(&stop_signals, nullptr, &wait) < 0) {
@@ -114,18 +72,14 @@ absl::Status Run(const Flags& flags, const sigset_t& stop_signals) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Leads the TrainingJobs of a Kubernetes cluster.", "adamant-operator");
-  Flags flags;
-  AddFlags(app, flags);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kBadFlags;
+  const std::variant<OperatorFlags, int> flags = ParseOperatorFlags(argc, argv);
+  if (const int* const exit_code = std::get_if<int>(&flags)) {
+    return *exit_code;
   }
   InitLog("operator", LogLevel::kInfo);
   const sigset_t stop_signals = BlockStopSignals();  // before any thread starts
   rpc::RouteGrpcLog();
-  if (const absl::Status status = Run(flags, stop_signals); !status.ok()) {
+  if (const absl::Status status = Run(std::get<OperatorFlags>(flags), stop_signals); !status.ok()) {
     LogError("failed", {{"error", std::string(status.message())}});
     return kFailed;
   }

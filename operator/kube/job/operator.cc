@@ -31,16 +31,17 @@ Operator::Operator(const Client& client,
     : client_(client),
       clock_(clock),
       options_(std::move(options)),
-      jobs_(client, kTrainingJobs, {}, ParseJobObject, clock, sleeper),
+      jobs_(client, kTrainingJobs, options_.namespaces, {}, ParseJobObject, clock, sleeper),
       pods_(client,
             kPods,
+            options_.namespaces,
             {.selection = {.label_selector = kOursSelector}},
             ParsePod,
             clock,
             sleeper),
-      nodes_(client, kNodes, {}, ParseNode, clock, sleeper),
       budgets_(client,
                kPodDisruptionBudgets,
+               options_.namespaces,
                {.selection = {.label_selector = kOursSelector}},
                ParseBudget,
                clock,
@@ -57,6 +58,9 @@ Operator::Operator(const Client& client,
                      }},
                 clock,
                 sleeper) {
+  if (options_.namespaces.empty()) {
+    nodes_.emplace(client, kNodes, InformerOptions{}, ParseNode, clock, sleeper);
+  }
   AddHandlers();
 }
 
@@ -71,12 +75,14 @@ void Operator::AddHandlers() {
     const PodView& pod = change.after != nullptr ? *change.after : *change.before;
     Wake({pod.ns, pod.job_name});
   });
-  nodes_.AddHandler([this](const Informer<NodeView>::Change& change) {
-    const bool told = change.before != nullptr && change.after != nullptr;
-    if (!told || *change.before != *change.after) {  // else it is only alive
-      WakeJobsOn(change.key.name);
-    }
-  });
+  if (nodes_) {
+    nodes_->AddHandler([this](const Informer<NodeView>::Change& change) {
+      const bool told = change.before != nullptr && change.after != nullptr;
+      if (!told || *change.before != *change.after) {  // else it is only alive
+        WakeJobsOn(change.key.name);
+      }
+    });
+  }
   budgets_.AddIndex(kByJob, [](const BudgetView& budget) { return std::vector{budget.job_uid}; });
   budgets_.AddHandler([this](const Informer<BudgetView>::Change& change) {
     const BudgetView& budget = change.after != nullptr ? *change.after : *change.before;
@@ -98,13 +104,14 @@ void Operator::WakeJobsOn(const std::string& node) {
 }
 
 JobObjects Operator::ObjectsOf(const JobView& view) const {
-  return {.pods = pods_.ByIndex(kByJob, view.uid),
-          .node_of =
-              [this](const std::string& name) {
-                return nodes_.Get({"", name});
-              },
-          .budgets = budgets_.ByIndex(kByJob, view.uid),
-          .all_nodes = [this] { return nodes_.All(); }};
+  JobObjects objects{.pods = pods_.ByIndex(kByJob, view.uid),
+                     .budgets = budgets_.ByIndex(kByJob, view.uid),
+                     .sees_cluster = nodes_.has_value()};
+  if (nodes_) {
+    objects.node_of = [this](const std::string& name) { return nodes_->Get({"", name}); };
+    objects.all_nodes = [this] { return nodes_->All(); };
+  }
+  return objects;
 }
 
 Operator::~Operator() { Stop(); }
@@ -114,10 +121,26 @@ bool Operator::leads() const {
   return queue_ != nullptr;
 }
 
+// With what it does not see it can neither give up a lost node early nor spread copies over zones.
+void Operator::LogReach() const {
+  if (options_.namespaces.empty()) {
+    return LogInfo("leads the jobs of all namespaces");
+  }
+  std::string names;
+  for (const std::string& name : options_.namespaces) {
+    names += (names.empty() ? "" : ",") + name;
+  }
+  LogInfo("leads the jobs of some namespaces",
+          {{"namespaces", names}, {"unseen", "nodes, persistent volumes, storage classes"}});
+}
+
 void Operator::Start() {
+  LogReach();
   jobs_.Start();
   pods_.Start();
-  nodes_.Start();
+  if (nodes_) {
+    nodes_->Start();
+  }
   budgets_.Start();
   events_.Start();
   election_.Start();
@@ -134,9 +157,16 @@ void Operator::Stop() {
   election_.Stop();
   events_.Stop();
   budgets_.Stop();
-  nodes_.Stop();
+  if (nodes_) {
+    nodes_->Stop();
+  }
   pods_.Stop();
   jobs_.Stop();
+}
+
+bool Operator::WaitUntilReady(std::chrono::milliseconds timeout) const {
+  return jobs_.WaitUntilSynced(timeout) && pods_.WaitUntilSynced(timeout) &&
+         (!nodes_ || nodes_->WaitUntilSynced(timeout)) && budgets_.WaitUntilSynced(timeout);
 }
 
 void Operator::OnStarted() {
@@ -145,9 +175,7 @@ void Operator::OnStarted() {
     return;  // led already: the lease was won again, and nobody had it meanwhile
   }
   while (!ready()) {
-    constexpr std::chrono::seconds kWait(1);
-    if (!jobs_.WaitUntilSynced(kWait) || !pods_.WaitUntilSynced(kWait) ||
-        !nodes_.WaitUntilSynced(kWait) || !budgets_.WaitUntilSynced(kWait)) {
+    if (!WaitUntilReady(std::chrono::seconds(1))) {
       LogInfo("waiting for the cluster's jobs, pods, nodes and budgets");
     }
   }
@@ -167,8 +195,8 @@ void Operator::OnStarted() {
   const auto queue = std::make_shared<WorkQueue>(clock_, WorkQueueOptions(), options_.observer);
   reconcilers_ = std::make_unique<JobReconcilers>(
       *context_, [queue](const std::string& key) { queue->Add(key); });
-  sweep_ =
-      std::make_unique<OrphanSweep>(client_, [this](const ObjectKey& key, const std::string& uid) {
+  sweep_ = std::make_unique<OrphanSweep>(
+      client_, options_.namespaces, [this](const ObjectKey& key, const std::string& uid) {
         const auto job = jobs_.Get(key);
         return job != nullptr && job->uid == uid;
       });

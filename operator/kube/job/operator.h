@@ -1,8 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,6 +22,7 @@
 #include "operator/kube_client/api/leader_election.h"
 #include "operator/kube_client/base/work_queue.h"
 #include "operator/kube_client/cache/informer.h"
+#include "operator/kube_client/cache/informers.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/mutex.h"
 
@@ -46,12 +49,16 @@ struct OperatorOptions {
   std::string identity;        ///< unique among operators: the pod's name
   std::string control_listen;  ///< host:port of control streams, while it leads
   PodSettings pods;
+  /// Namespaces whose jobs it leads; empty: all. With some it asks for nothing that is in no
+  /// namespace.
+  std::vector<std::string> namespaces;
   int workers = 16;  ///< jobs that are worked on at a time; each waits for the API now and then
   OperatorObserver* observer = nullptr;  ///< must outlive the operator; null: none
   JobObserver* job_observer = nullptr;   ///< likewise
 };
 
-/// Leads the TrainingJobs of a cluster, while it holds the operators' lease.
+/// Leads the TrainingJobs of a cluster, or of some of its namespaces, while it holds the operators'
+/// lease.
 /// Threads: Start, Stop and the destructor by one; the others by any.
 class Operator {
  public:
@@ -71,19 +78,21 @@ class Operator {
   /// Takes no more work, finishes what was begun, and gives the lease up last. Idempotent.
   void Stop();
 
-  /// Returns true if it knows the cluster's jobs, pods, nodes and budgets.
+  /// Returns true if it knows all jobs, pods, nodes and budgets that it looks at.
   [[nodiscard]] bool ready() const {
-    return jobs_.synced() && pods_.synced() && nodes_.synced() && budgets_.synced();
+    return jobs_.synced() && pods_.synced() && (!nodes_ || nodes_->synced()) && budgets_.synced();
   }
   [[nodiscard]] bool leads() const;
 
-  /// Of all jobs of the cluster, as they were last seen.
+  /// Of all jobs that it looks at, as they were last seen.
   [[nodiscard]] OperatorCounts Counts() const;
 
  private:
   void AddHandlers();
   void Wake(const ObjectKey& job);
   void WakeJobsOn(const std::string& node);
+  [[nodiscard]] bool WaitUntilReady(std::chrono::milliseconds timeout) const;
+  void LogReach() const;
   [[nodiscard]] JobObjects ObjectsOf(const JobView& view) const;
   void OnStarted();
   void OnStopped();
@@ -97,10 +106,10 @@ class Operator {
   const Clock& clock_;
   const OperatorOptions options_;
 
-  Informer<JobView> jobs_;
-  Informer<PodView> pods_;
-  Informer<NodeView> nodes_;
-  Informer<BudgetView> budgets_;
+  Informers<JobView> jobs_;
+  Informers<PodView> pods_;
+  std::optional<Informer<NodeView>> nodes_;  // where it looks at all namespaces
+  Informers<BudgetView> budgets_;
   EventRecorder events_;
   LeaderElection election_;
 

@@ -25,23 +25,27 @@ struct OrphanSweep::Pass {
   std::size_t deleted = 0;
 };
 
-OrphanSweep::OrphanSweep(Client client, IsKnown is_known)
-    : client_(std::move(client)), is_known_(std::move(is_known)) {}
+OrphanSweep::OrphanSweep(Client client, std::vector<std::string> namespaces, IsKnown is_known)
+    : client_(std::move(client)),
+      namespaces_(namespaces.empty() ? std::vector<std::string>{""} : std::move(namespaces)),
+      is_known_(std::move(is_known)) {}
 
 std::size_t OrphanSweep::Sweep() {
   Pass pass;
-  for (const Resource& resource : kKinds) {
-    SweepKind(resource, pass);
+  for (const std::string& ns : namespaces_) {
+    for (const Resource& resource : kKinds) {
+      SweepKind(resource, ns, pass);
+    }
   }
   found_ = std::move(pass.found);
   return pass.deleted;
 }
 
-void OrphanSweep::SweepKind(const Resource& resource, Pass& pass) const {
+void OrphanSweep::SweepKind(const Resource& resource, const std::string& ns, Pass& pass) const {
   std::vector<Json> orphans;  // their metadata
   const auto read =
       client_.List(resource,
-                   {.label_selector = kOursSelector},
+                   {.ns = ns, .label_selector = kOursSelector},
                    {.begin = [&] { orphans.clear(); },
                     .object =
                         [&](Json& object) {

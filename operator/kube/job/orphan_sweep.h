@@ -4,6 +4,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "operator/kube_client/api/client.h"
 
@@ -22,7 +23,8 @@ class OrphanSweep {
   /// Tells whether there is a job of this name and UID, as far as it is known without asking.
   using IsKnown = std::function<bool(const ObjectKey& job, const std::string& uid)>;
 
-  OrphanSweep(Client client, IsKnown is_known);
+  /// `namespaces`: where it looks; empty: in all.
+  OrphanSweep(Client client, std::vector<std::string> namespaces, IsKnown is_known);
 
   /// Looks at all pods, claims, ConfigMaps, disruption budgets, ShardMaps and PodGroups that bear
   /// the operator's label, and asks for the jobs of those that are not known live. What the API
@@ -36,10 +38,11 @@ class OrphanSweep {
  private:
   struct Pass;
 
-  void SweepKind(const Resource& resource, Pass& pass) const;
+  void SweepKind(const Resource& resource, const std::string& ns, Pass& pass) const;
   [[nodiscard]] bool IsOrphan(const Json& object, Pass& pass) const;
 
   const Client client_;
+  const std::vector<std::string> namespaces_;  // {""}: all
   const IsKnown is_known_;
   std::set<std::string> found_;  // UIDs of what the last sweep found and did not delete
 };

@@ -68,7 +68,7 @@ absl::Status JobResources::Make(const JobObjects& seen) {
   } else {
     status.Update(group_.Keep(spec, pods, NoProcessRuns(pods)));
   }
-  status.Update(MakePods(pods));
+  status.Update(MakePods(seen));
   status.Update(MoveServer(seen));
   if (!finished_) {
     status.Update(budgets_.Make(spec.distribution(), controller_->HasAllCopies(), seen.budgets));
@@ -167,12 +167,13 @@ ServerClaims::Volumes JobResources::VolumesInUse() const {
   return volumes;
 }
 
-absl::Status JobResources::MakePods(const PodViews& pods) {
+absl::Status JobResources::MakePods(const JobObjects& seen) {
+  const PodViews& pods = seen.pods;
   HandleWaiting(pods);
   HandleZones();
   // What has happened may change what is wanted, but only what is stored is acted on.
-  const PodPlan seen = Reconcile(controller_->Wanted(), Observe(pods), Timeouts());
-  ADAMANT_ASSIGN_OR_RETURN(const bool is_stored, hooks_.handle_exits(seen.exited));
+  const PodPlan past = Reconcile(controller_->Wanted(), Observe(pods), Timeouts());
+  ADAMANT_ASSIGN_OR_RETURN(const bool is_stored, hooks_.handle_exits(past.exited));
   if (!is_stored) {
     return absl::OkStatus();
   }
@@ -188,7 +189,7 @@ absl::Status JobResources::MakePods(const PodViews& pods) {
   }
   absl::Status status;
   if (!plan.create.empty() && NoProcessRuns(pods)) {
-    const absl::StatusOr<bool> may_begin = CheckBeforeFirstPod(pods);
+    const absl::StatusOr<bool> may_begin = CheckBeforeFirstPod(seen);
     if (!may_begin.ok() || !*may_begin || controller::IsFinal(controller_->state().phase)) {
       return may_begin.status();
     }
@@ -247,10 +248,10 @@ absl::Status JobResources::CleanUp(const PodViews& pods) {
 }
 
 // What would be noticed late, or only when all is trained. False: it is not known yet.
-absl::StatusOr<bool> JobResources::CheckBeforeFirstPod(const PodViews& pods) {
+absl::StatusOr<bool> JobResources::CheckBeforeFirstPod(const JobObjects& seen) {
   ADAMANT_RETURN_IF_ERROR(pods_.CheckTemplates(*view_->job));
   if (!output_checked_ && !controller::IsFinal(controller_->state().phase)) {
-    ADAMANT_ASSIGN_OR_RETURN(output_checked_, CheckOutput(pods));
+    ADAMANT_ASSIGN_OR_RETURN(output_checked_, CheckOutput(seen));
     return output_checked_;
   }
   return true;
@@ -258,11 +259,11 @@ absl::StatusOr<bool> JobResources::CheckBeforeFirstPod(const PodViews& pods) {
 
 // A claim of the user's is tried; another is made at once, so that what the API has against it is
 // known.
-absl::StatusOr<bool> JobResources::CheckOutput(const PodViews& pods) {
+absl::StatusOr<bool> JobResources::CheckOutput(const JobObjects& seen) {
   const Json own = OutputClaimObject(writer_.job(), *view_->job);
   if (own.is_null()) {
-    const std::optional<ObservedPod> pod = ObserveExport(pods, kOutputTrial);
-    return output_.Check(*view_, pod ? &*pod : nullptr, Timeouts());
+    const std::optional<ObservedPod> pod = ObserveExport(seen.pods, kOutputTrial);
+    return output_.Check(*view_, pod ? &*pod : nullptr, Timeouts(), seen.sees_cluster);
   }
   const absl::Status made = writer_.CreateClaim(own);
   const absl::Status checked =

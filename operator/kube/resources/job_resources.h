@@ -90,11 +90,11 @@ class JobResources {
   [[nodiscard]] nlohmann::json ServersTolerations() const;
   absl::Status MoveServer(const JobObjects& seen);
   [[nodiscard]] ServerClaims::Volumes VolumesInUse() const;
-  absl::Status MakePods(const PodViews& pods);
+  absl::Status MakePods(const JobObjects& seen);
   absl::Status RemovePods(const std::vector<DeletePod>& removals, const PodViews& pods);
   absl::Status CleanUp(const PodViews& pods);
-  absl::StatusOr<bool> CheckBeforeFirstPod(const PodViews& pods);
-  absl::StatusOr<bool> CheckOutput(const PodViews& pods);
+  absl::StatusOr<bool> CheckBeforeFirstPod(const JobObjects& seen);
+  absl::StatusOr<bool> CheckOutput(const JobObjects& seen);
   absl::Status MakeExport(const PodViews& pods);
   absl::Status EndExports(const PodViews& pods);
 

@@ -20,10 +20,12 @@ void OutputTrial::Begin(std::string written) {
 
 absl::StatusOr<bool> OutputTrial::Check(const JobView& view,
                                         const ObservedPod* pod,
-                                        const NodeTimeouts& timeouts) {
+                                        const NodeTimeouts& timeouts,
+                                        bool sees_cluster) {
   const JobIdentity& job = writer_.job();
   const std::string name = OutputClaimName(job.key.name, *view.job);
-  const absl::StatusOr<std::string> uid = CheckClaim(writer_.client(), {job.key.ns, name});
+  const absl::StatusOr<std::string> uid =
+      CheckClaim(writer_.client(), {job.key.ns, name}, sees_cluster);
   writer_.Note("mount claim " + name, uid.status());
   ADAMANT_RETURN_IF_ERROR(uid.status());
   const std::string written = WrittenOutputText(view, *uid);

@@ -26,13 +26,14 @@ class OutputTrial {
   /// to (WrittenOutputText).
   void Begin(std::string written);
 
-  /// Looks at the user's claim. `pod`: the one that tries (PodView::export_snapshot is
-  /// kOutputTrial); null: there is none. Returns whether it can be written to; false: that is not
-  /// known yet, or it cannot, which is noted. Errors: those of the API; FailedPrecondition for a
-  /// claim that no pod can mount.
+  /// Looks at the user's claim, as CheckClaim does. `pod`: the one that tries
+  /// (PodView::export_snapshot is kOutputTrial); null: there is none. Returns whether it can be
+  /// written to; false: that is not known yet, or it cannot, which is noted. Errors: those of the
+  /// API; FailedPrecondition for a claim that no pod can mount.
   absl::StatusOr<bool> Check(const JobView& view,
                              const ObservedPod* pod,
-                             const NodeTimeouts& timeouts);
+                             const NodeTimeouts& timeouts,
+                             bool sees_cluster);
 
   /// Returns WrittenOutputText of the claim that was written to; "": none was.
   [[nodiscard]] const std::string& written() const { return written_; }

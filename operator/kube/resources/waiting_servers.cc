@@ -93,7 +93,7 @@ void WaitingServers::AskForClaim(const std::string& name,
                                  Waiting& pod) const {
   const auto claim = writer_.client().Get(kPersistentVolumeClaims, {writer_.job().key.ns, name});
   pod.deleted_claim = IsDeleted(claim) ? name : "";
-  if (claim.ok() && pod.node.empty()) {
+  if (claim.ok() && pod.node.empty() && seen.sees_cluster) {
     pod.node = NodeOfVolume(*claim, seen);
   }
 }

@@ -22,9 +22,11 @@ bool NoProcessRuns(const PodViews& pods);
 /// never changed.
 struct JobObjects {
   PodViews pods;
-  NodeLookup node_of;  ///< empty: all nodes are there
+  NodeLookup node_of{};  ///< empty: all nodes are there
   BudgetViews budgets;
-  std::function<std::vector<std::shared_ptr<const NodeView>>()> all_nodes;  ///< empty: not known
+  std::function<std::vector<std::shared_ptr<const NodeView>>()> all_nodes{};  ///< empty: not known
+  /// False: the operator has no right of the cluster, and asks for nothing that is in no namespace.
+  bool sees_cluster = true;
 };
 
 }  // namespace adamant::kube

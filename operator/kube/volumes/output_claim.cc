@@ -47,7 +47,9 @@ absl::Status CheckIsWritable(const Json& claim) {
 
 }  // namespace
 
-absl::StatusOr<std::string> CheckClaim(const Client& client, const ObjectKey& key) {
+absl::StatusOr<std::string> CheckClaim(const Client& client,
+                                       const ObjectKey& key,
+                                       bool sees_cluster) {
   const auto claim = client.Get(kPersistentVolumeClaims, key);
   if (absl::IsNotFound(claim.status())) {
     return absl::FailedPreconditionError("there is no claim " + key.name + " in namespace " +
@@ -68,8 +70,10 @@ absl::StatusOr<std::string> CheckClaim(const Client& client, const ObjectKey& ke
     return absl::FailedPreconditionError("its volume is lost");
   }
   const std::string storage_class = StringAt(*claim, {"spec", "storageClassName"});
-  const absl::StatusOr<bool> waits =
-      storage_class.empty() ? false : WaitsForPod(client, storage_class);
+  absl::StatusOr<bool> waits = !storage_class.empty();
+  if (*waits && sees_cluster) {
+    waits = WaitsForPod(client, storage_class);
+  }
   if (!waits.ok()) {
     return waits.status();
   }

@@ -99,10 +99,13 @@ class JobReconcilerRig : public testing::Test {
         objects.budgets.push_back(std::move(budget));
       }
     }
-    objects.node_of = [this](const std::string& name) {
-      const auto node = client_.Get(kNodes, {"", name});
-      return node.ok() ? ParseNode(*node) : nullptr;
-    };
+    objects.sees_cluster = sees_cluster_;
+    if (sees_cluster_) {
+      objects.node_of = [this](const std::string& name) {
+        const auto node = client_.Get(kNodes, {"", name});
+        return node.ok() ? ParseNode(*node) : nullptr;
+      };
+    }
     return objects;
   }
 
@@ -213,6 +216,7 @@ class JobReconcilerRig : public testing::Test {
                                    .clock = clock_,
                                    .pods = kPodSettings,
                                    .observer = &observed_};
+  bool sees_cluster_ = true;  // false: as an operator of some namespaces
   std::shared_ptr<const JobView> view_;
   std::unique_ptr<JobReconciler> reconciler_;
 };

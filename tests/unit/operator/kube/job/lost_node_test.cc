@@ -182,6 +182,29 @@ TEST_F(LostNodeTest, AVolumeThatWasMadeByHandNamesItsNodeItself) {
   EXPECT_EQ(ClaimOf("mnist-parameter-server-0-3"), "mnist-parameter-server-0-2");
 }
 
+TEST_F(LostNodeTest, WhoDoesNotSeeTheClusterAsksForNoVolumeAndLeavesNone) {
+  sees_cluster_ = false;
+  ChangeClaimOf(kLost, {{"spec", {{"volumeName", "disk-7"}}}});
+  int asked = 0;
+  server_.SetFaults([&](const HttpRequest& request) {
+    asked += request.target.find("/persistentvolumes") != std::string::npos ? 1 : 0;
+    return MemoryApiServer::Fault::kNone;
+  });
+  DeleteAtOnce(kLost);
+  WorkFor(seconds(70));
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(ClaimOf(kReplacement), "mnist-parameter-server-0-1");
+  EXPECT_THAT(Names(kPods), Not(Contains("mnist-parameter-server-0-3")));
+}
+
+TEST_F(LostNodeTest, WhoDoesNotSeeTheClusterGivesNoNodeUp) {
+  sees_cluster_ = false;
+  SetNode("node1", "Unknown");
+  WorkFor(seconds(70));
+  EXPECT_EQ(Names(kPods), kFirstPods);
+  EXPECT_FALSE(IsBeingDeleted(kLost));
+}
+
 TEST_F(LostNodeTest, AVolumeThatIsNeededIsNotLeftWhereverItIs) {
   ServeAll();
   Drain("node1", kLost);

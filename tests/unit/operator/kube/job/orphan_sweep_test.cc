@@ -1,10 +1,13 @@
 #include "operator/kube/job/orphan_sweep.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "operator/kube/pods/coscheduling_group.h"
 #include "tests/unit/operator/kube/job/job_reconciler_rig.h"
@@ -36,7 +39,7 @@ class OrphanSweepTest : public JobReconcilerRig {
     return found.ok() && StringAt(*found, {"metadata", "deletionTimestamp"}).empty();
   }
 
-  OrphanSweep sweep_{client_, [](const auto&, const auto&) { return false; }};
+  OrphanSweep sweep_{client_, {}, [](const auto&, const auto&) { return false; }};
 };
 
 constexpr Resource kKinds[] = {
@@ -119,6 +122,26 @@ TEST_F(OrphanSweepTest, NothingIsDeletedWhileTheApiDoesNotSayThatTheJobIsGone) {
   EXPECT_EQ(sweep_.Sweep(), 1U);
 }
 
+TEST_F(OrphanSweepTest, OneOfSomeNamespacesLooksNowhereElse) {
+  Make(kPods, "left", "gone", "uid-of-gone");
+  std::vector<std::string> targets;
+  server_.SetFaults([&](const HttpRequest& request) {
+    targets.push_back(request.target);
+    return MemoryApiServer::Fault::kNone;
+  });
+  const auto none = [](const auto&, const auto&) { return false; };
+  OrphanSweep elsewhere(client_, {"a", "b"}, none);
+  elsewhere.Sweep();
+  EXPECT_EQ(elsewhere.Sweep(), 0U);
+  EXPECT_THAT(targets, testing::SizeIs(2 * 2 * std::size(kKinds)));
+  EXPECT_THAT(targets,
+              testing::Each(testing::AnyOf(testing::HasSubstr("/namespaces/a/"),
+                                           testing::HasSubstr("/namespaces/b/"))));
+  OrphanSweep here(client_, {"a", kJob.key.ns}, none);
+  here.Sweep();
+  EXPECT_EQ(here.Sweep(), 1U);
+}
+
 TEST_F(OrphanSweepTest, JobsThatAreKnownAreNotAskedFor) {
   Make(kPods, "there", "known", "uid-of-known");
   int asked = 0;
@@ -126,7 +149,7 @@ TEST_F(OrphanSweepTest, JobsThatAreKnownAreNotAskedFor) {
     asked += request.target.find("/trainingjobs/") != std::string::npos ? 1 : 0;
     return MemoryApiServer::Fault::kNone;
   });
-  OrphanSweep sweep(client_, [](const ObjectKey& job, const std::string& uid) {
+  OrphanSweep sweep(client_, {}, [](const ObjectKey& job, const std::string& uid) {
     return job == ObjectKey{kJob.key.ns, "known"} && uid == "uid-of-known";
   });
   sweep.Sweep();

@@ -53,8 +53,8 @@ class OutputClaimTest : public JobReconcilerRig {
             .ok());
   }
 
-  [[nodiscard]] std::string Checked() const {
-    return std::string(CheckClaim(client_, {kJob.key.ns, "out"}).status().message());
+  [[nodiscard]] std::string Checked(bool sees_cluster = true) const {
+    return std::string(CheckClaim(client_, {kJob.key.ns, "out"}, sees_cluster).status().message());
   }
 
   void SetSuspended(bool suspended) {
@@ -141,6 +141,29 @@ TEST_F(OutputClaimTest, AClaimThatShouldHaveAVolumeByNowIsNot) {
 TEST_F(OutputClaimTest, AClaimOfAnUnknownClassWaitsForAVolume) {
   MakeClaim("Pending", "by-hand");
   EXPECT_THAT(Checked(), HasSubstr("(storage class by-hand)"));
+}
+
+TEST_F(OutputClaimTest, WhoDoesNotSeeTheClusterTakesAnyClassToMakeAVolumeAndAsksForNone) {
+  MakeClass("fast", "Immediate");
+  MakeClaim("Pending", "fast");
+  int asked = 0;
+  server_.SetFaults([&](const HttpRequest& request) {
+    asked += request.target.find("/storageclasses") != std::string::npos ? 1 : 0;
+    return MemoryApiServer::Fault::kNone;
+  });
+  EXPECT_EQ(Checked(/*sees_cluster=*/false), "");
+  EXPECT_EQ(asked, 0);
+  EXPECT_NE(Checked(/*sees_cluster=*/true), "");
+  EXPECT_EQ(asked, 1);
+}
+
+TEST_F(OutputClaimTest, AJobBeginsOnSuchAClaimWhereTheClusterIsNotSeen) {
+  MakeClass("fast", "Immediate");
+  MakeClaim("Pending", "fast");
+  sees_cluster_ = false;
+  Lead({{"output", {{"claim", "out"}}}});
+  Work();
+  EXPECT_THAT(Names(kPods), ElementsAre(kTrial));
 }
 
 TEST_F(OutputClaimTest, ALostVolumeIsTold) {

@@ -1,0 +1,111 @@
+#include "operator/flags.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <set>
+#include <vector>
+
+namespace adamant {
+namespace {
+
+constexpr int kBadFlags = 2;
+constexpr std::size_t kLongestLabel = 63;
+
+std::string HostName() {
+  char name[256] = {};
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+bool IsLabelCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+}
+
+// Source: RFC 1123, as Kubernetes has it.
+bool IsDnsLabel(const std::string& text) {
+  return !text.empty() && text.size() <= kLongestLabel && text.front() != '-' &&
+         text.back() != '-' && std::ranges::all_of(text, IsLabelCharacter);
+}
+
+// What is between separators, also where that is nothing.
+std::vector<std::string> Split(const std::string& text, char separator) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == separator) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+// Each once, in their order; none of an empty text.
+std::vector<std::string> Names(const std::string& list) {
+  const std::vector<std::string> parts = Split(list, ',');
+  const std::set<std::string> names(parts.begin(), parts.end());
+  return list.empty() ? std::vector<std::string>()
+                      : std::vector<std::string>(names.begin(), names.end());
+}
+
+// Empty when all are names of namespaces, else what is wrong.
+std::string CheckNamespaces(const std::string& list) {
+  for (const std::string& name : Names(list)) {
+    if (!IsDnsLabel(name)) {
+      return "\"" + name +
+             "\" is not the name of a namespace: up to 63 lower-case letters, digits and '-', "
+             "which is at neither end";
+    }
+  }
+  return "";
+}
+
+void AddFlags(CLI::App& app, OperatorFlags& flags, std::string& namespaces) {
+  kube::OperatorOptions& options = flags.options;
+  app.add_option("--kubeconfig", flags.config.kubeconfig, "How to reach the cluster")
+      ->description("File that says how to reach the cluster [that of a pod, or ~/.kube/config]");
+  app.add_option("--context", flags.config.context, "Which of its contexts");
+  app.add_option("--namespace", options.name_space, "Namespace of the operators' lease")
+      ->required();
+  app.add_option("--watch-namespaces",
+                 namespaces,
+                 "Namespaces whose jobs are led: NAME,... [all]. With some, nothing is asked for "
+                 "that is in none: nodes, persistent volumes, storage classes")
+      ->check(CLI::Validator(CheckNamespaces, "NAME,..."));
+  app.add_option("--identity", options.identity, "Name among the operators [the host's name]");
+  app.add_option("--control-listen", options.control_listen, "Address of control streams")
+      ->capture_default_str();
+  app.add_option("--control-service",
+                 options.pods.control_service,
+                 "Where pods find the operators: HOST:PORT, ...")
+      ->required();
+  app.add_option("--metrics-listen", flags.metrics_listen, "Address of /metrics")
+      ->capture_default_str();
+  app.add_option("--probes-listen", flags.probes_listen, "Address of /healthz and /readyz")
+      ->capture_default_str();
+  app.add_option("--image", options.pods.image, "Image of the jobs' pods")->required();
+}
+
+}  // namespace
+
+std::variant<OperatorFlags, int> ParseOperatorFlags(int argc, char** argv) {
+  CLI::App app("Leads the TrainingJobs of a Kubernetes cluster.", "adamant-operator");
+  OperatorFlags flags;
+  flags.options.control_listen = "[::]:7070";
+  std::string namespaces;
+  AddFlags(app, flags, namespaces);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kBadFlags;
+  }
+  flags.options.namespaces = Names(namespaces);
+  if (flags.options.identity.empty()) {
+    flags.options.identity = HostName();
+  }
+  return flags;
+}
+
+}  // namespace adamant

@@ -1,0 +1,104 @@
+#include "operator/flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace adamant {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::variant<OperatorFlags, int> Parse(std::vector<std::string> more = {}) {
+  std::vector<std::string> words = {"adamant-operator",
+                                    "--namespace=adamant-system",
+                                    "--control-service=adamant-operator.adamant-system.svc:7070",
+                                    "--image=registry.example/adamant:1"};
+  words.insert(words.end(), more.begin(), more.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) {
+    argv.push_back(word.data());
+  }
+  return ParseOperatorFlags(static_cast<int>(argv.size()), argv.data());
+}
+
+kube::OperatorOptions OptionsOf(const std::vector<std::string>& more) {
+  const auto parsed = Parse(more);
+  EXPECT_TRUE(std::holds_alternative<OperatorFlags>(parsed));
+  const auto* flags = std::get_if<OperatorFlags>(&parsed);
+  return flags != nullptr ? flags->options : kube::OperatorOptions();
+}
+
+// What is told of a wrong flag, on standard error.
+std::string Refusal(const std::string& flag) {
+  testing::internal::CaptureStderr();
+  const auto parsed = Parse({flag});
+  const std::string told = testing::internal::GetCapturedStderr();
+  const int* const exit_code = std::get_if<int>(&parsed);
+  EXPECT_TRUE(exit_code != nullptr && *exit_code == 2) << flag;
+  return told;
+}
+
+TEST(OperatorFlagsTest, RequiredFlagsAreEnough) {
+  const auto parsed = Parse();
+  ASSERT_TRUE(std::holds_alternative<OperatorFlags>(parsed));
+  const auto& flags = std::get<OperatorFlags>(parsed);
+  EXPECT_EQ(flags.options.name_space, "adamant-system");
+  EXPECT_EQ(flags.options.pods.image, "registry.example/adamant:1");
+  EXPECT_EQ(flags.options.pods.control_service, "adamant-operator.adamant-system.svc:7070");
+  EXPECT_FALSE(flags.options.identity.empty()) << "the host's name";
+  EXPECT_THAT(flags.options.namespaces, IsEmpty());
+}
+
+TEST(OperatorFlagsTest, ItListensAtIpv6AndIpv4) {
+  const auto parsed = Parse();
+  ASSERT_TRUE(std::holds_alternative<OperatorFlags>(parsed));
+  const auto& flags = std::get<OperatorFlags>(parsed);
+  EXPECT_EQ(flags.options.control_listen, "[::]:7070");
+  EXPECT_EQ(flags.metrics_listen, "[::]:8080");
+  EXPECT_EQ(flags.probes_listen, "[::]:8081");
+}
+
+TEST(OperatorFlagsTest, MissingFlagsAreRefused) {
+  std::string program = "adamant-operator";
+  char* argv[] = {program.data()};
+  const auto parsed = ParseOperatorFlags(1, argv);
+  ASSERT_TRUE(std::holds_alternative<int>(parsed));
+  EXPECT_EQ(std::get<int>(parsed), 2);
+}
+
+TEST(OperatorFlagsTest, NamespacesAreSeparatedByCommasAndCountOnce) {
+  EXPECT_THAT(OptionsOf({"--watch-namespaces=team-b,team-a,team-b"}).namespaces,
+              ElementsAre("team-a", "team-b"));
+  EXPECT_THAT(OptionsOf({"--watch-namespaces", "1"}).namespaces, ElementsAre("1"));
+  EXPECT_THAT(OptionsOf({"--watch-namespaces", ""}).namespaces, IsEmpty());
+}
+
+TEST(OperatorFlagsTest, WhatCannotBeANamespaceIsRefusedByTheFlagsName) {
+  const std::string longest(63, 'a');
+  EXPECT_THAT(OptionsOf({"--watch-namespaces=" + longest}).namespaces, ElementsAre(longest));
+  for (const std::string& wrong : {std::string("Team"),
+                                   std::string("a.b"),
+                                   std::string("-a"),
+                                   std::string("a-"),
+                                   std::string("a b"),
+                                   std::string("a/b"),
+                                   std::string("\xc3\xa4"),
+                                   longest + "a"}) {
+    const std::string told = Refusal("--watch-namespaces=team-a," + wrong);
+    EXPECT_THAT(told, HasSubstr("--watch-namespaces"));
+    EXPECT_THAT(told, HasSubstr("\"" + wrong + "\" is not the name of a namespace"));
+  }
+  for (const char* wrong : {",", "a,", ",a", "a,,b"}) {
+    EXPECT_THAT(Refusal(std::string("--watch-namespaces=") + wrong),
+                HasSubstr("\"\" is not the name of a namespace"));
+  }
+}
+
+}  // namespace
+}  // namespace adamant
