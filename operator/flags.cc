@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kBadFlags = 2;
 constexpr std::size_t kLongestLabel = 63;
+constexpr std::size_t kLongestSubdomain = 253;
 
 std::string HostName() {
   char name[256] = {};
@@ -62,15 +63,35 @@ std::string CheckNamespaces(const std::string& list) {
   return "";
 }
 
-void AddFlags(CLI::App& app, OperatorFlags& flags, std::string& namespaces) {
+// The same, of secrets.
+std::string CheckSecrets(const std::string& list) {
+  for (const std::string& name : Names(list)) {
+    if (name.size() > kLongestSubdomain || !std::ranges::all_of(Split(name, '.'), IsDnsLabel)) {
+      return "\"" + name +
+             "\" is not the name of a secret: lower-case letters, digits, '-' and '.', with a "
+             "letter "
+             "or digit at each end of what is between dots";
+    }
+  }
+  return "";
+}
+
+// Flags with several values, as they are given: separated by commas.
+struct Lists {
+  std::string namespaces;
+  std::string pull_secrets;
+};
+
+void AddFlags(CLI::App& app, OperatorFlags& flags, Lists& lists) {
   kube::OperatorOptions& options = flags.options;
+  kube::PodImage& image = options.pods.image;
   app.add_option("--kubeconfig", flags.config.kubeconfig, "How to reach the cluster")
       ->description("File that says how to reach the cluster [that of a pod, or ~/.kube/config]");
   app.add_option("--context", flags.config.context, "Which of its contexts");
   app.add_option("--namespace", options.name_space, "Namespace of the operators' lease")
       ->required();
   app.add_option("--watch-namespaces",
-                 namespaces,
+                 lists.namespaces,
                  "Namespaces whose jobs are led: NAME,... [all]. With some, nothing is asked for "
                  "that is in none: nodes, persistent volumes, storage classes")
       ->check(CLI::Validator(CheckNamespaces, "NAME,..."));
@@ -85,7 +106,16 @@ void AddFlags(CLI::App& app, OperatorFlags& flags, std::string& namespaces) {
       ->capture_default_str();
   app.add_option("--probes-listen", flags.probes_listen, "Address of /healthz and /readyz")
       ->capture_default_str();
-  app.add_option("--image", options.pods.image, "Image of the jobs' pods")->required();
+  app.add_option("--image", image.name, "Image of the jobs' pods")->required();
+  app.add_option(
+         "--image-pull-policy",
+         image.pull_policy,
+         "When nodes fetch it: Always, IfNotPresent or Never [as Kubernetes does by itself]")
+      ->check(CLI::IsMember({"Always", "IfNotPresent", "Never"}));
+  app.add_option("--image-pull-secrets",
+                 lists.pull_secrets,
+                 "Secrets in the jobs' namespaces by which nodes fetch it: NAME,...")
+      ->check(CLI::Validator(CheckSecrets, "NAME,..."));
 }
 
 }  // namespace
@@ -94,14 +124,15 @@ std::variant<OperatorFlags, int> ParseOperatorFlags(int argc, char** argv) {
   CLI::App app("Leads the TrainingJobs of a Kubernetes cluster.", "adamant-operator");
   OperatorFlags flags;
   flags.options.control_listen = "[::]:7070";
-  std::string namespaces;
-  AddFlags(app, flags, namespaces);
+  Lists lists;
+  AddFlags(app, flags, lists);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kBadFlags;
   }
-  flags.options.namespaces = Names(namespaces);
+  flags.options.namespaces = Names(lists.namespaces);
+  flags.options.pods.image.pull_secrets = Names(lists.pull_secrets);
   if (flags.options.identity.empty()) {
     flags.options.identity = HostName();
   }

@@ -5,6 +5,7 @@ by their path, a release comes, changes, goes back and goes, and nothing that us
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -130,6 +131,17 @@ class ValuesTest(unittest.TestCase):
         found = kinds(self.helms[0].template(chart_values.SETS["no right of the cluster"]))
         self.assertEqual(CLUSTER_KINDS & set(found), set())
         self.assertEqual((found.count("Role"), found.count("RoleBinding")), (2, 2))  # the jobs', and the lease's
+
+    def test_the_operators_are_told_what_they_need_to_know_of_the_values(self):
+        def flags(values):
+            return re.findall(r"- (--[a-z-]+=\S+)", self.helms[0].template(values))
+
+        self.assertNotIn("--image-pull-secrets", "".join(flags({})))
+        self.assertNotIn("--watch-namespaces", "".join(flags({})))
+        told = flags({"image": {"pullPolicy": "Always"}, "namespaces": ["team-a", "team-b"],
+                      "jobs": {"imagePullSecrets": [{"name": "registry"}, {"name": "mirror.b"}]}})
+        for flag in ("--image-pull-policy=Always", "--image-pull-secrets=registry,mirror.b", "--watch-namespaces=team-a,team-b"):
+            self.assertIn(flag, told)
 
     def test_the_labels_that_select_the_operators_are_not_for_users(self):
         label = chart_values.values_of("/podLabels/app.kubernetes.io~1part-of", "mine")

@@ -12,7 +12,8 @@ DIGEST = f"sha256:{'0123456789abcdef' * 4}"
 SETS = {
     "an image by digest, from a registry that asks who one is": {
         "image": {"repository": "registry.example:5000/ml/adamant", "tag": "v1", "digest": DIGEST, "pullPolicy": "Always"},
-        "imagePullSecrets": [{"name": "registry"}]},
+        "imagePullSecrets": [{"name": "registry"}],
+        "jobs": {"imagePullSecrets": [{"name": "registry"}, {"name": "mirror.b"}]}},
     "one operator": {"replicas": 1},
     "five operators that are large": {
         "replicas": 5, "podDisruptionBudget": {"minAvailable": "50%"},
@@ -64,6 +65,9 @@ WRONG = [
     ("/image/repo", "adamant"),
     ("/imagePullSecrets/0", "registry"),
     ("/imagePullSecrets/0/name", "Registry"),
+    ("/jobs/imagePullSecrets/0", "registry"),
+    ("/jobs/imagePullSecrets/0/name", "Registry"),
+    ("/jobs/pullSecrets", []),
     ("/replica", 3),
     ("/replicas", 0),
     ("/replicas", 10),

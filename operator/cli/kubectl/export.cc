@@ -21,7 +21,7 @@
 #include "operator/cli/kubectl/explain/explain.h"
 #include "operator/cli/kubectl/output/fetch_output.h"
 #include "operator/cli/kubectl/output/output_pod.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/pod_image.h"
 #include "operator/local/run_folder/run_dir.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/base/system/files.h"
@@ -77,12 +77,11 @@ absl::Status CheckHasOutput(const Json& job) {
 }
 
 // The operator has noted the image beside what its pod wrote the model from.
-absl::StatusOr<std::string> ImageOf(const Session& session, const Json& job) {
+absl::StatusOr<kube::PodImage> ImageOf(const Session& session, const Json& job) {
   ADAMANT_ASSIGN_OR_RETURN(const std::vector<Json> maps,
                            ReadOwned(session, job, kube::kConfigMaps));
   for (const Json& map : maps) {
-    if (std::string image = StringAt(map, {"metadata", "annotations", kube::kImageAnnotation});
-        !image.empty()) {
+    if (kube::PodImage image = kube::ImageIn(map); !image.name.empty()) {
       return image;
     }
   }
@@ -214,10 +213,10 @@ absl::StatusOr<int> ExportOutput(Session& session, const ExportFlags& flags) {
   ADAMANT_ASSIGN_OR_RETURN(const Json job, ReadJob(session, flags.target.job));
   ADAMANT_RETURN_IF_ERROR(CheckHasOutput(job));
   OutputPod pod{.name = flags.target.job + "-fetch-" + RandomHex(1),
-                .image = flags.image,
+                .image = {.name = flags.image},
                 .key = RandomHex(4),
                 .files = WantedFiles(flags.format)};
-  if (pod.image.empty()) {
+  if (pod.image.name.empty()) {
     ADAMANT_ASSIGN_OR_RETURN(pod.image, ImageOf(session, job));
   }
   const kube::ObjectKey key{session.ns, pod.name};

@@ -72,7 +72,7 @@ Json Container(const JobIdentity& job, const StartProcess& process, const PodSet
   }
   return {
       {"name", kContainer},
-      {"image", settings.image},
+      {"image", settings.image.name},
       {"command", Json::array({"adamant-" + std::string(controller::RoleName(process.id.role))})},
       {"args", Arguments(job, process, settings)},
       {"env",
@@ -348,7 +348,7 @@ Json OutputPod(const JobIdentity& job,
   const std::string& path = spec.spec().output().path();
   const std::string out = std::string("--out=") + kDataFolder + (path.empty() ? "" : "/" + path);
   const Json container = {{"name", kContainer},
-                          {"image", settings.image},
+                          {"image", settings.image.name},
                           {"command", Json::array({"adamant"})},
                           {"args", Json::array({"save-model", option, out})},
                           {"volumeMounts",
@@ -362,6 +362,8 @@ Json OutputPod(const JobIdentity& job,
       {{{"name", "data"},
         {"persistentVolumeClaim", {{"claimName", OutputClaimName(job.key.name, spec)}}}},
        {{"name", "tmp"}, {"emptyDir", Json::object()}}});
+  AddPullSecrets(settings.image, pod);
+  AddPullPolicy(settings.image, pod);
   return pod;
 }
 
@@ -404,7 +406,9 @@ Json PodObject(const JobIdentity& job,
     MountData(spec, pod);
   }
   AddGang(group, process.id, spec.spec(), pod);
+  AddPullSecrets(settings.image, pod);
   MergeTemplate(TemplateOf(spec, process.id.role), pod);
+  AddPullPolicy(settings.image, pod);
   return pod;
 }
 

@@ -6,6 +6,7 @@
 
 #include "operator/kube/api/job_identity.h"
 #include "operator/kube/pods/gang.h"
+#include "operator/kube/pods/pod_image.h"
 #include "operator/kube/pods/reconcile.h"
 
 namespace adamant::v1 {
@@ -20,13 +21,9 @@ inline constexpr char kRoleLabel[] = "adamant.dev/role";
 inline constexpr char kSlotLabel[] = "adamant.dev/slot";
 inline constexpr char kGenerationLabel[] = "adamant.dev/generation";
 
-/// Annotation of what a job's export is told: the image that its pods run. `kubectl adamant export`
-/// runs the same.
-inline constexpr char kImageAnnotation[] = "adamant.dev/image";
-
 /// Settings that the pods of all jobs have in common.
 struct PodSettings {
-  std::string image;
+  PodImage image;
   std::string control_service;  ///< host:port where the operators are
 };
 

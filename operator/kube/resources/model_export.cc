@@ -83,7 +83,7 @@ absl::Status ModelExport::WriteSource(const Source& source) {
   const JobIdentity& job = writer_.job();
   const std::string name = ExportName(job.key.name, snapshot_);
   Json object = {{"metadata", MetadataOf(job, name)}, {"data", DataOf(source)}};
-  object["metadata"]["annotations"] = {{kImageAnnotation, pods_.image}};
+  object["metadata"]["annotations"] = ImageAnnotations(pods_.image);
   const auto there = writer_.client().Get(kConfigMaps, {job.key.ns, name});
   if (absl::IsNotFound(there.status())) {
     return writer_.CreateOnce(kConfigMaps, std::move(object)).status();

@@ -49,7 +49,7 @@ TEST(OperatorFlagsTest, RequiredFlagsAreEnough) {
   ASSERT_TRUE(std::holds_alternative<OperatorFlags>(parsed));
   const auto& flags = std::get<OperatorFlags>(parsed);
   EXPECT_EQ(flags.options.name_space, "adamant-system");
-  EXPECT_EQ(flags.options.pods.image, "registry.example/adamant:1");
+  EXPECT_EQ(flags.options.pods.image.name, "registry.example/adamant:1");
   EXPECT_EQ(flags.options.pods.control_service, "adamant-operator.adamant-system.svc:7070");
   EXPECT_FALSE(flags.options.identity.empty()) << "the host's name";
   EXPECT_THAT(flags.options.namespaces, IsEmpty());
@@ -97,6 +97,36 @@ TEST(OperatorFlagsTest, WhatCannotBeANamespaceIsRefusedByTheFlagsName) {
   for (const char* wrong : {",", "a,", ",a", "a,,b"}) {
     EXPECT_THAT(Refusal(std::string("--watch-namespaces=") + wrong),
                 HasSubstr("\"\" is not the name of a namespace"));
+  }
+}
+
+TEST(OperatorFlagsTest, HowNodesFetchTheImageIsGivenToItsPods) {
+  const kube::PodImage plain = OptionsOf({}).pods.image;
+  EXPECT_EQ(plain.pull_policy, "");
+  EXPECT_THAT(plain.pull_secrets, IsEmpty());
+  const kube::PodImage image =
+      OptionsOf({"--image-pull-policy=Always", "--image-pull-secrets=registry,team.b"}).pods.image;
+  EXPECT_EQ(image.pull_policy, "Always");
+  EXPECT_THAT(image.pull_secrets, ElementsAre("registry", "team.b"));
+}
+
+TEST(OperatorFlagsTest, AnUnknownPullPolicyIsRefusedByTheFlagsName) {
+  EXPECT_THAT(Refusal("--image-pull-policy=Sometimes"), HasSubstr("--image-pull-policy"));
+}
+
+TEST(OperatorFlagsTest, WhatCannotBeASecretIsRefusedByTheFlagsName) {
+  const std::string label(63, 'a');
+  const std::string longest = label + '.' + label + '.' + label + '.' + std::string(61, 'a');
+  EXPECT_THAT(OptionsOf({"--image-pull-secrets=" + longest}).pods.image.pull_secrets,
+              ElementsAre(longest));
+  for (const std::string& wrong : {std::string("Registry"),
+                                   std::string("a..b"),
+                                   std::string("a."),
+                                   std::string("a_b"),
+                                   longest + "a"}) {
+    const std::string told = Refusal("--image-pull-secrets=registry," + wrong);
+    EXPECT_THAT(told, HasSubstr("--image-pull-secrets"));
+    EXPECT_THAT(told, HasSubstr("\"" + wrong + "\" is not the name of a secret"));
   }
 }
 

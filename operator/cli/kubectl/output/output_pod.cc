@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "operator/kube/api/custom_resources.h"
+#include "operator/kube/api/job_identity.h"
 #include "operator/kube/pods/hardened_pod.h"
-#include "operator/kube/pods/pod_object.h"
 #include "operator/kube_client/api/resource.h"
 
 namespace adamant::kubectl {
@@ -45,7 +45,7 @@ Json OutputPodObject(const Json& job, const OutputPod& pod) {
   }
   const Json container = {
       {"name", "adamant"},
-      {"image", pod.image},
+      {"image", pod.image.name},
       {"command", Json::array({"adamant"})},
       {"args", arguments},
       {"env",
@@ -58,6 +58,7 @@ Json OutputPodObject(const Json& job, const OutputPod& pod) {
        Json::array({{{"name", "output"}, {"mountPath", kFolder}, {"readOnly", true}}})},
       {"securityContext", kube::HardenedContainer()}};
   Json object = kube::HardenedPod(Metadata(job, pod.name), container);
+  AddPullSecrets(pod.image, object);
   object["spec"]["activeDeadlineSeconds"] = kLongestSeconds;
   object["spec"]["terminationGracePeriodSeconds"] = 0;
   object["spec"]["volumes"] = Json::array(

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "operator/kube/pods/pod_image.h"
 #include "operator/kube_client/base/json.h"
 
 namespace adamant::kubectl {
@@ -12,7 +13,7 @@ inline constexpr int kOutputPort = 8080;
 
 struct OutputPod {
   std::string name;
-  std::string image;
+  kube::PodImage image;
   std::string key;                 ///< that requests must know
   std::vector<std::string> files;  ///< that are served, where they are there
 };

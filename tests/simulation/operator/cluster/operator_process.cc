@@ -122,7 +122,7 @@ void OperatorProcess::TryToLead() {
       .control = *hub_,
       .events = process_->events,
       .clock = world_.scheduler,
-      .pods = {.image = "adamant", .control_service = "adamant-control:7070"},
+      .pods = {.image = {.name = "adamant"}, .control_service = "adamant-control:7070"},
       .new_id = [this] { return world_.ids(); }});
   reconcilers_ = std::make_unique<kube::JobReconcilers>(
       *context_, [this](const std::string& key) { Wake(key, {}); });

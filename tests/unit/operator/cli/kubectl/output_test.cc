@@ -220,11 +220,13 @@ class ExportTest : public OutputTest {
     Json job = TheJob("Succeeded");
     job["status"]["outputClaim"] = "mnist-output";
     rig_.job = rig_.Put(kube::kTrainingJobs, job);
-    rig_.PutOwned(kube::kConfigMaps,
-                  {{"metadata",
-                    {{"name", "mnist-export-7"},
-                     {"namespace", "training"},
-                     {"annotations", {{kube::kImageAnnotation, "adamant:1"}}}}}});
+    rig_.PutOwned(
+        kube::kConfigMaps,
+        {{"metadata",
+          {{"name", "mnist-export-7"},
+           {"namespace", "training"},
+           {"annotations",
+            kube::ImageAnnotations({.name = "adamant:1", .pull_secrets = {"registry"}})}}}});
   }
 
   std::vector<Json> Pods() { return *rig_.client.List(kube::kPods, {.ns = "training"}); }
@@ -247,6 +249,7 @@ TEST_F(ExportTest, BringsTheFilesAndLeavesNoPod) {
   EXPECT_TRUE(Pods().empty());
   const Json& spec = api_.pod["spec"];
   EXPECT_EQ(spec["containers"][0]["image"], "adamant:1");
+  EXPECT_EQ(spec["imagePullSecrets"], Json::array({{{"name", "registry"}}}));
   EXPECT_EQ(spec["volumes"][0]["persistentVolumeClaim"],
             Json({{"claimName", "mnist-output"}, {"readOnly", true}}));
   EXPECT_EQ(spec["containers"][0]["args"][1], "--listen=$(POD_IP):8080") << "of either family";

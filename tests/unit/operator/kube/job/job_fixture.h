@@ -12,7 +12,7 @@
 namespace adamant::kube {
 
 inline const JobIdentity kJob{{"team", "mnist"}, "0a1b2c3d-0000-1111-2222-333344445555"};
-inline const PodSettings kPodSettings{.image = "registry.example/adamant:1",
+inline const PodSettings kPodSettings{.image = {.name = "registry.example/adamant:1"},
                                       .control_service = "adamant-control.adamant:7070"};
 
 /// A small job as the API hands it out; `spec` is merged into its spec.

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "operator/kube_client/base/json.h"
 #include "tests/unit/operator/kube/job/job_reconciler_rig.h"
@@ -41,6 +43,28 @@ TEST_F(ReplacedReconcilerTest, ItDoesNotWriteOverTheStatusThoughItSeesTheJobAsIt
   EXPECT_EQ(ObservedGeneration(), before);
   Work();
   EXPECT_EQ(ObservedGeneration(), view_->generation);
+}
+
+TEST_F(ReplacedReconcilerTest, AnUpgradeWithOtherSettingsLeavesPodsAloneThatAreThere) {
+  Lead(Json::object());
+  Work();
+  const std::vector<Json> before = List(kPods);
+  ASSERT_FALSE(before.empty());
+  ReconcilerContext upgraded = context_;
+  upgraded.pods.image = {
+      .name = "registry.example/adamant:2", .pull_policy = "Always", .pull_secrets = {"registry"}};
+  reconciler_ = std::make_unique<JobReconciler>(upgraded, view_, [] {});
+  Work();
+  EXPECT_EQ(List(kPods), before);
+  ASSERT_TRUE(client_
+                  .Delete(kPods,
+                          {kJob.key.ns, "mnist-data-server-0-1"},
+                          {.grace_period = std::chrono::seconds(0)})
+                  .ok());
+  WorkAfter(std::chrono::seconds(10));
+  const auto replaced = client_.Get(kPods, {kJob.key.ns, "mnist-data-server-0-2"});
+  ASSERT_TRUE(replaced.ok()) << replaced.status();
+  EXPECT_EQ((*replaced)["spec"]["containers"][0]["image"], "registry.example/adamant:2");
 }
 
 TEST_F(ReplacedReconcilerTest, AUsersChangeReplacesNobody) {

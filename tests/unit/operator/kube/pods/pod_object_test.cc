@@ -86,7 +86,7 @@ TEST(PodObjectTest, EveryRoleRunsItsProgramAndFindsItsController) {
   for (const StartProcess& process : {kWorker, kDataServer, kParameterServer}) {
     const Json pod = PodOf(process);
     const Json& container = pod["spec"]["containers"][0];
-    EXPECT_EQ(container["image"], kPodSettings.image);
+    EXPECT_EQ(container["image"], kPodSettings.image.name);
     EXPECT_EQ(container["command"],
               Json::array({"adamant-" + std::string(controller::RoleName(process.id.role))}));
     EXPECT_THAT(ArgumentsOf(pod),
@@ -179,7 +179,7 @@ TEST(PodObjectTest, ATemplateIsMergedOverThePodOfItsRoleOnly) {
   ASSERT_THAT(NamesIn(pod["spec"]["containers"]), ElementsAre("adamant", "sidecar"));
   const Json& container = pod["spec"]["containers"][0];
   EXPECT_EQ(container["resources"]["limits"]["nvidia.com/gpu"], 1);
-  EXPECT_EQ(container["image"], kPodSettings.image);
+  EXPECT_EQ(container["image"], kPodSettings.image.name);
   EXPECT_THAT(NamesIn(container["env"]),
               ElementsAre("POD_IP", "NODE_NAME", "ADAMANT_POD_UID", "OMP_NUM_THREADS"));
   EXPECT_EQ(pod["spec"]["volumes"][0]["emptyDir"], Json({{"medium", "Memory"}}));
@@ -192,6 +192,52 @@ TEST(PodObjectTest, ATemplateCannotMakeAPodRestart) {
   auto& fields = *job->mutable_spec()->mutable_pods()->mutable_worker()->mutable_spec();
   (*fields.mutable_fields())["restartPolicy"].set_string_value("Always");
   EXPECT_EQ(PodObject(kJob, *job, kWorker, 1, kPodSettings)["spec"]["restartPolicy"], "Never");
+}
+
+PodSettings FetchedBySecrets() {
+  PodSettings settings = kPodSettings;
+  settings.image.pull_policy = "Always";
+  settings.image.pull_secrets = {"registry", "mirror"};
+  return settings;
+}
+
+TEST(PodObjectTest, AllPodsOfAJobFetchTheImageAsTheOperatorIsTold) {
+  const PodSettings settings = FetchedBySecrets();
+  const auto job = ReadTestJob();
+  for (const Json& pod : {PodObject(kJob, *job, kWorker, 1, settings),
+                          PodObject(kJob, *job, kDataServer, 1, settings),
+                          PodObject(kJob, *job, kParameterServer, 1, settings),
+                          ExportPodObject(kJob, *job, {7, 1}, settings),
+                          OutputTrialObject(kJob, *job, settings)}) {
+    EXPECT_THAT(NamesIn(pod["spec"]["imagePullSecrets"]), ElementsAre("registry", "mirror"));
+    EXPECT_EQ(pod["spec"]["containers"][0]["imagePullPolicy"], "Always");
+  }
+}
+
+TEST(PodObjectTest, WhereTheOperatorIsToldNothingOfItNoPodSaysHowItsImageIsFetched) {
+  for (const Json& pod : {PodOf(kWorker), OutputTrialObject(kJob, *ReadTestJob(), kPodSettings)}) {
+    EXPECT_FALSE(pod["spec"].contains("imagePullSecrets"));
+    EXPECT_FALSE(pod["spec"]["containers"][0].contains("imagePullPolicy"));
+  }
+}
+
+TEST(PodObjectTest, ATemplateSaysOtherwiseHowItsImageIsFetched) {
+  const auto worker = [](const Json& overlay) {
+    const Json spec = {{"pods", {{"worker", {{"spec", overlay}}}}}};
+    return PodObject(kJob, *ReadTestJob(spec), kWorker, 1, FetchedBySecrets())["spec"];
+  };
+  const auto container = [](const Json& fields) {
+    Json named = {{"name", "adamant"}};
+    named.update(fields);
+    return Json{{"containers", Json::array({named})}};
+  };
+  EXPECT_EQ(worker(container({{"imagePullPolicy", "Never"}}))["containers"][0]["imagePullPolicy"],
+            "Never");
+  EXPECT_FALSE(
+      worker(container({{"image", "mine:latest"}}))["containers"][0].contains("imagePullPolicy"))
+      << "the operator's policy is of its own image";
+  EXPECT_THAT(NamesIn(worker({{"imagePullSecrets", {{{"name", "mine"}}}}})["imagePullSecrets"]),
+              ElementsAre("registry", "mirror", "mine"));
 }
 
 TEST(PodObjectTest, TemplatesAddLabelsAndAnnotations) {
