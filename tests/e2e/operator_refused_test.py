@@ -63,7 +63,7 @@ class Case:
 
 
 CASES = (
-    Case("compute-quota", "failed quota: small: must specify requests.cpu", quota(requests_cpu="4")),
+    Case("compute-quota", "failed quota: small: must specify limits.cpu", quota(limits_cpu="4")),
     Case("pods-quota", r"exceeded quota: small, requested: pods=1, used: pods=1, limited: pods=1", quota(pods="1")),
     Case("claims-quota", "exceeded quota: small, requested: persistentvolumeclaims=1",
          quota(persistentvolumeclaims="0")),

@@ -23,7 +23,7 @@ struct MemoryNeed {
 /// By role, what a job takes on this machine; the controller is `adamant train` itself. How it is
 /// reckoned, and how far off it was where it was measured: docs/bench/memory.md. `job` has its
 /// defaults. Errors: InvalidArgument for a job that no worker could run.
-absl::StatusOr<std::vector<MemoryNeed>> MemoryNeeds(v1::TrainingJob job);
+absl::StatusOr<std::vector<MemoryNeed>> MemoryNeeds(const v1::TrainingJob& job);
 
 /// A line for people: the need by role and in all, and what is free where that is known.
 std::string MemoryLine(const std::vector<MemoryNeed>& needs, std::optional<std::uint64_t> free);

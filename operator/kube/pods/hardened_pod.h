@@ -4,6 +4,9 @@
 
 namespace adamant::kube {
 
+/// Name of our container in the pods of jobs.
+inline constexpr char kContainer[] = "adamant";
+
 /// Returns what each container of ours says of its rights: none. For "securityContext".
 nlohmann::json HardenedContainer();
 

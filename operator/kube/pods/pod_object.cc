@@ -10,6 +10,7 @@
 
 #include "operator/kube/pods/gang.h"
 #include "operator/kube/pods/hardened_pod.h"
+#include "operator/kube/pods/pod_requests.h"
 #include "operator/kube/pods/strategic_merge.h"
 #include "operator/kube/schema/job_object.h"
 #include "operator/kube/schema/message_json.h"
@@ -32,7 +33,6 @@ constexpr int kServicePort = 7071;
 constexpr int kReplicationPort = 7072;
 constexpr std::size_t kLongestLine = 500;  // of a process, that is told
 constexpr int kBadConfiguration = 2;       // exit code of a service: service.h
-constexpr char kContainer[] = "adamant";
 constexpr char kDataFolder[] = "/data";
 constexpr char kInputsFolder[] = "/inputs";
 constexpr char kOwnLabels[] = "adamant.dev/";
@@ -364,6 +364,7 @@ Json OutputPod(const JobIdentity& job,
        {{"name", "tmp"}, {"emptyDir", Json::object()}}});
   AddPullSecrets(settings.image, pod);
   AddPullPolicy(settings.image, pod);
+  AddOutputRequests(pod);
   return pod;
 }
 
@@ -409,6 +410,7 @@ Json PodObject(const JobIdentity& job,
   AddPullSecrets(settings.image, pod);
   MergeTemplate(TemplateOf(spec, process.id.role), pod);
   AddPullPolicy(settings.image, pod);
+  AddRequests(spec, process.id.role, pod);
   return pod;
 }
 
