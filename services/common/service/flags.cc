@@ -66,7 +66,7 @@ void AddServiceOptions(std::string_view role, CLI::App& app, ServiceFlags& servi
         ->check(address)
         ->capture_default_str();
     app.add_option("--node", service.node, "Machine that it runs on; copies go to different ones");
-    app.add_option("--zone", service.zone, "Zone of that machine");
+    app.add_option("--zone", service.zone, "Its zone, for a controller that does not know it");
   }
 }
 
