@@ -19,6 +19,7 @@
 #include "operator/kube/volumes/data_claims.h"
 #include "operator/kube_client/base/json.h"
 #include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/system/ip_address.h"
 
 namespace adamant::kube {
 namespace {
@@ -368,16 +369,19 @@ Json OutputPod(const JobIdentity& job,
   return pod;
 }
 
-// The node's count too: what a pod sends may bear them. None before the pod has its own.
+// The node's count too: what a pod sends may bear them. None before the pod has its own. They are
+// spelt as who assigned them likes; what they are compared with is spelt as the kernel does.
 std::vector<std::string> AddressesOf(const Json& object) {
   std::vector<std::string> addresses;
   if (StringAt(object, {"status", "podIP"}).empty()) {
     return addresses;
   }
-  addresses = {StringAt(object, {"status", "podIP"}), StringAt(object, {"status", "hostIP"})};
+  for (const char* field : {"podIP", "hostIP"}) {
+    addresses.push_back(CanonicalAddress(StringAt(object, {"status", field})));
+  }
   for (const char* list : {"podIPs", "hostIPs"}) {
     for (const Json& address : StatusesIn(object, list)) {
-      addresses.push_back(StringAt(address, {"ip"}));
+      addresses.push_back(CanonicalAddress(StringAt(address, {"ip"})));
     }
   }
   return addresses;

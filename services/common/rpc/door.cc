@@ -45,10 +45,9 @@ std::string KeyOf(const std::string& host, std::string_view port) {
   return host + ' ' + std::string(port);
 }
 
-// Of a peer as gRPC calls it; without the link that a link-local address belongs to.
+// Of a peer as gRPC calls it.
 std::string KeyOf(std::string_view peer) {
-  const std::string host = HostOfPeer(peer);
-  return KeyOf(host.substr(0, host.find('%')), peer.substr(peer.rfind(':') + 1));
+  return KeyOf(HostOfPeer(peer), peer.substr(peer.rfind(':') + 1));
 }
 
 std::string KeyOf(const sockaddr_storage& peer) {

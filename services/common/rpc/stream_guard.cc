@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "services/common/base/system/ip_address.h"
+
 namespace adamant::rpc {
 
 absl::Status CheckHelloBytes(std::uint64_t bytes) {
@@ -24,10 +26,7 @@ std::string HostOfPeer(std::string_view peer) {
       host.erase(at, bracket.size());
     }
   }
-  constexpr std::string_view kMapped = "::ffff:";  // IPv4 at a socket of IPv6
-  return host.starts_with(kMapped) && host.find('.') != std::string::npos
-             ? host.substr(kMapped.size())
-             : host;
+  return CanonicalAddress(host);
 }
 
 StreamGuard::StreamGuard(Limits limits) : limits_(limits), thread_([this] { Run(); }) {}

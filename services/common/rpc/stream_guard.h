@@ -22,8 +22,8 @@ inline constexpr char kJobKey[] = "adamant-job";
 /// The most bytes of the first message of a stream, which is a hello.
 inline constexpr std::uint64_t kMostHelloBytes = 1024;
 
-/// The IP address in what gRPC says of a peer, "10.0.0.7" of "ipv4:10.0.0.7:4711"; empty where
-/// there is none.
+/// The IP address in what gRPC says of a peer, as CanonicalAddress has it: "10.0.0.7" of
+/// "ipv4:10.0.0.7:4711"; empty where there is none.
 std::string HostOfPeer(std::string_view peer);
 
 /// InvalidArgument if a first message of so many bytes is no hello.

@@ -35,6 +35,7 @@ TEST(HostOfPeerTest, IsTheAddressWithoutItsPort) {
   EXPECT_EQ(HostOfPeer("ipv6:[fd00::9]:4711"), "fd00::9");
   EXPECT_EQ(HostOfPeer("ipv6:%5Bfd00::9%5D:4711"), "fd00::9");
   EXPECT_EQ(HostOfPeer("ipv6:%5B::ffff:10.0.0.7%5D:4711"), "10.0.0.7");
+  EXPECT_EQ(HostOfPeer("ipv6:%5Bfe80::9%25eth0%5D:4711"), "fe80::9");
   EXPECT_EQ(HostOfPeer("unix:/tmp/socket"), "");
   EXPECT_EQ(HostOfPeer(""), "");
 }

@@ -45,6 +45,17 @@ TEST(PodViewTest, APodSaysWhichProcessItIs) {
   EXPECT_EQ(view->pod.process, (controller::StartProcess{{Role::kWorker, 1}, 3}));
 }
 
+TEST(PodViewTest, AddressesAreComparedWhateverTheirSpelling) {
+  const auto view = ParsePod(Pod({{"phase", "Running"},
+                                  {"podIP", "FD00:0:0::0009"},
+                                  {"podIPs", Json::array({{{"ip", "FD00:0:0::0009"}}})},
+                                  {"hostIP", "2001:DB8::1"},
+                                  {"hostIPs", Json::array({{{"ip", "2001:db8:0::1"}}})}}));
+  ASSERT_NE(view, nullptr);
+  EXPECT_EQ(view->addresses,
+            (std::vector<std::string>{"fd00::9", "2001:db8::1", "fd00::9", "2001:db8::1"}));
+}
+
 TEST(PodViewTest, ALossIsCountedByWhatHappenedToThePod) {
   using controller::LossReason;
   EXPECT_EQ(ParsePod(EndedWith({{"exitCode", 1}, {"reason", "Error"}}))->pod.reason,
