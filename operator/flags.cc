@@ -11,8 +11,8 @@ namespace adamant {
 namespace {
 
 constexpr int kBadFlags = 2;
-constexpr std::size_t kLongestLabel = 63;
-constexpr std::size_t kLongestSubdomain = 253;
+constexpr std::size_t kLongestNamespace = 63;
+constexpr std::size_t kLongestSecret = 253;
 
 std::string HostName() {
   char name[256] = {};
@@ -24,10 +24,10 @@ bool IsLabelCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
 }
 
-// Source: RFC 1123, as Kubernetes has it.
-bool IsDnsLabel(const std::string& text) {
-  return !text.empty() && text.size() <= kLongestLabel && text.front() != '-' &&
-         text.back() != '-' && std::ranges::all_of(text, IsLabelCharacter);
+// Source: RFC 1123, as Kubernetes has it, which limits the length of the whole name alone.
+bool IsLabel(const std::string& text) {
+  return !text.empty() && text.front() != '-' && text.back() != '-' &&
+         std::ranges::all_of(text, IsLabelCharacter);
 }
 
 // What is between separators, also where that is nothing.
@@ -54,7 +54,7 @@ std::vector<std::string> Names(const std::string& list) {
 // Empty when all are names of namespaces, else what is wrong.
 std::string CheckNamespaces(const std::string& list) {
   for (const std::string& name : Names(list)) {
-    if (!IsDnsLabel(name)) {
+    if (name.size() > kLongestNamespace || !IsLabel(name)) {
       return "\"" + name +
              "\" is not the name of a namespace: up to 63 lower-case letters, digits and '-', "
              "which is at neither end";
@@ -66,11 +66,10 @@ std::string CheckNamespaces(const std::string& list) {
 // The same, of secrets.
 std::string CheckSecrets(const std::string& list) {
   for (const std::string& name : Names(list)) {
-    if (name.size() > kLongestSubdomain || !std::ranges::all_of(Split(name, '.'), IsDnsLabel)) {
+    if (name.size() > kLongestSecret || !std::ranges::all_of(Split(name, '.'), IsLabel)) {
       return "\"" + name +
-             "\" is not the name of a secret: lower-case letters, digits, '-' and '.', with a "
-             "letter "
-             "or digit at each end of what is between dots";
+             "\" is not the name of a secret: up to 253 lower-case letters, digits, '-' and '.', "
+             "with a letter or digit at each end of what is between dots";
     }
   }
   return "";

@@ -11,7 +11,7 @@ namespace adamant {
 /// Flags of adamant-operator.
 struct OperatorFlags {
   kube::ConfigFlags config;
-  kube::OperatorOptions options;  ///< the observer is not among them
+  kube::OperatorOptions options;  ///< without observers
   std::string metrics_listen = "[::]:8080";
   std::string probes_listen = "[::]:8081";
 };
