@@ -88,10 +88,12 @@ class ValuesTest(unittest.TestCase):
                     self.assert_names(path, str(caught.exception))
 
     def assert_names(self, path, message):
-        """A value by its path; a name that is not known, not allowed or missing by that of its object, and itself."""
+        """A value by its path; a name that is not known, not allowed or missing by that of its object, and itself. Of a name
+        that cannot be one helm 4 says the path of another object."""
         above, _, last = path.rpartition("/")
-        self.assertTrue(f"at '{path}'" in message
-                        or (f"at '{above}'" in message and f"'{last.replace('~1', '/')}'" in message), message)
+        name = last.replace("~1", "/")
+        self.assertTrue(f"at '{path}'" in message or (f"at '{above}'" in message and f"'{name}'" in message)
+                        or f"invalid propertyName '{name}'" in message, message)
 
     def test_an_account_that_is_not_made_must_be_named(self):
         for helm in self.helms:
@@ -104,10 +106,13 @@ class ValuesTest(unittest.TestCase):
                 helm.template({"replicas": 3, "podDisruptionBudget": {"minAvailable": 3}})
 
     def test_both_helms_make_the_same_of_each_set(self):
+        def lines(output):
+            return [line for line in output.splitlines() if line]  # helm 4 sets objects off by blank ones
+
         for name, values in {"nothing changed": {}, **chart_values.SETS}.items():
             with self.subTest(name):
-                outputs = {helm.template(values) for helm in self.helms}
-                self.assertEqual(len(outputs), 1)
+                first, second = (lines(helm.template(values)) for helm in self.helms)
+                self.assertEqual(first, second)
 
     def test_deploy_is_what_the_chart_makes(self):
         for helm in self.helms:
@@ -126,6 +131,26 @@ class ValuesTest(unittest.TestCase):
         self.assertEqual(kinds(helm.template({}, *monitors)).count("PodMonitor"), 2)
         self.assertEqual(kinds(helm.template({"podMonitor": {"create": "Always"}})).count("PodMonitor"), 2)
         self.assertNotIn("PodMonitor", kinds(helm.template({"podMonitor": {"create": "Never"}}, *monitors)))
+
+    def test_each_alert_says_where_its_page_is_read(self):
+        for prefix in ("", "https://git.example/adamant/"):
+            output = self.helms[0].template({"prometheusRule": {"create": "Always", "runbookPrefix": prefix}})
+            pages = re.findall(r"runbook_url: (\S+)", output)
+            self.assertEqual(len(pages), 16)
+            for page in pages:
+                self.assertTrue((PROJECT / page.removeprefix(prefix)).is_file() and page.startswith(prefix), page)
+
+    def test_series_are_labelled_as_queries_ask(self):
+        """docs/design/0016-observability.md: a pair of namespace and job selects all that there is of a job."""
+        output = self.helms[0].template({"podMonitor": {"create": "Always"}})
+        self.assertEqual(re.findall(r"jobLabel: (\S+)", output), ["app.kubernetes.io/name", "adamant.dev/job"])
+        self.assertEqual(re.findall(r"honorLabels: (\S+)", output), ["true", "false"])
+        self.assertEqual(re.findall(r"targetLabel: (\w+)", output), ["role", "slot"])
+
+    def test_alerts_and_dashboards_are_in_the_chart(self):
+        output = self.helms[0].template({"prometheusRule": {"create": "Always"}, "dashboards": {"create": "Always"}})
+        self.assertIn("PrometheusRule", kinds(output))
+        self.assertEqual(output.count("name: adamant-dashboard-"), len(list(CHART.glob("files/dashboards/*.json"))))
 
     def test_operators_of_some_namespaces_have_no_right_of_the_cluster(self):
         found = kinds(self.helms[0].template(chart_values.SETS["no right of the cluster"]))
@@ -305,8 +330,7 @@ class LifeOfRelease:
         self.install()
         for name in ("adamant-operator", "adamant-jobs"):
             self.assertTrue(self.exists(f"podmonitor/{name}"))
-        if list(CHART.glob("files/alerts/*.yaml")):
-            self.assertTrue(self.exists("prometheusrule/adamant"))
+        self.assertTrue(self.exists("prometheusrule/adamant"))
         dashboards = json.loads(self.cluster.kubectl("get", "configmaps", "-n", NAMESPACE, "-l", "grafana_dashboard=1",
                                                      "-o", "json"))["items"]
         self.assertEqual(len(dashboards), len(list(CHART.glob("files/dashboards/*.json"))))

@@ -47,7 +47,7 @@ SETS = {
     "metrics for nobody": {"networkPolicy": {"metricsNamespaces": []}},
     "Prometheus' operator, asked for": {
         "podMonitor": {"create": "Always", "labels": {"release": "main"}, "interval": "30s", "scrapeTimeout": "10s"},
-        "prometheusRule": {"create": "Always", "labels": {"release": "main"}}},
+        "prometheusRule": {"create": "Always", "labels": {"release": "main"}, "runbookPrefix": "https://git.example/adamant/"}},
     "dashboards, asked for": {"dashboards": {
         "create": "Always", "namespace": "grafana", "labels": {"dashboards": "yes"}, "annotations": {"folder": "Adamant"}}},
 }
@@ -112,6 +112,8 @@ WRONG = [
     ("/podMonitor/interval", 30),
     ("/podMonitor/scrapeTimeout", "soon"),
     ("/prometheusRule/create", "auto"),
+    ("/prometheusRule/runbookPrefix", "git.example"),
+    ("/prometheusRule/runbookPrefix", None),
     ("/dashboards/namespace", "Grafana"),
     ("/dashboards/labels/grafana_dashboard", 1),
 ]
