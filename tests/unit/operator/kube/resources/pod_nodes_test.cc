@@ -13,12 +13,12 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr controller::SlotId kWorker{controller::Role::kWorker, 0};
+constexpr controller::SlotId kLostWorker{controller::Role::kWorker, 0};
 
 std::shared_ptr<const PodView> PodOn(std::uint64_t generation, const std::string& node) {
   PodView view;
   view.node = node;
-  view.pod.process = {.id = kWorker, .generation = generation};
+  view.pod.process = {.id = kLostWorker, .generation = generation};
   return std::make_shared<const PodView>(view);
 }
 
@@ -49,16 +49,16 @@ TEST_F(PodNodesTest, ANodeThatIsNotReadyIsAway) {
 }
 
 TEST_F(PodNodesTest, WhereALostProcessRanIsKept) {
-  EXPECT_EQ(nodes_.WhereItRan(kWorker), "");
+  EXPECT_EQ(nodes_.WhereItRan(kLostWorker), "");
   See({PodOn(1, "a")}, {.name = "a", .since = {}});
   See({PodOn(2, "b")}, {.name = "b", .since = {}});
-  EXPECT_EQ(nodes_.WhereItRan(kWorker), " (on b)");
+  EXPECT_EQ(nodes_.WhereItRan(kLostWorker), " (on b)");
   See({}, {});
-  EXPECT_EQ(nodes_.WhereItRan(kWorker), " (on b)");
-  nodes_.ForgetBefore({.id = kWorker, .generation = 3});
-  EXPECT_EQ(nodes_.WhereItRan(kWorker), " (on b)");
-  nodes_.ForgetBefore({.id = kWorker, .generation = 4});
-  EXPECT_EQ(nodes_.WhereItRan(kWorker), "");
+  EXPECT_EQ(nodes_.WhereItRan(kLostWorker), " (on b)");
+  nodes_.ForgetBefore({.id = kLostWorker, .generation = 3});
+  EXPECT_EQ(nodes_.WhereItRan(kLostWorker), " (on b)");
+  nodes_.ForgetBefore({.id = kLostWorker, .generation = 4});
+  EXPECT_EQ(nodes_.WhereItRan(kLostWorker), "");
 }
 
 }  // namespace
