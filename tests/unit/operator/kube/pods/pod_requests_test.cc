@@ -47,9 +47,12 @@ TEST(PodRequestsTest, EachRoleAsksForTheMemoryThatItIsExpectedToNeed) {
 }
 
 TEST(PodRequestsTest, ExamplesInFilesAreNotKnown) {
-  const Json files = {{"images", "/no/such/images"}, {"labels", "/no/such/labels"}};
-  const Json source = {{"digits", nullptr}, {"idx", files}};
-  const Json spec = {{"data", {{"train", source}, {"validation", source}}}};
+  const auto source = [](const std::string& folder) {
+    const Json files = {{"images", folder + "/images"}, {"labels", folder + "/labels"}};
+    return Json{{"digits", nullptr}, {"idx", files}};
+  };
+  const Json spec = {
+      {"data", {{"train", source("/no/such")}, {"validation", source("/nor/such")}}}};
   EXPECT_NEAR(Mebibytes(PodOfRole(Role::kDataServer, spec)), 24, 1);
 }
 

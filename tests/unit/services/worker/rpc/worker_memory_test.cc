@@ -17,7 +17,7 @@ double Mebibytes(const std::string& spec, int batch = 32) {
   const job::ParseResult parsed = job::ParseJob(
       "apiVersion: adamant.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: example}\nspec:\n" +
           spec +
-          "  data:\n    train:\n      digits: {seed: 1, examples: 60000}\n"
+          "  data:\n    train:\n      digits: {seed: 1, examples: 140000}\n"
           "    validation:\n      digits: {seed: 2, examples: 1000}\n    batchSize: " +
           std::to_string(batch) + "\n",
       "job.yaml");
@@ -35,7 +35,7 @@ TEST(WorkerMemoryTest, IsWithinAFifthOfWhatWasMeasured) {
   constexpr char kSmall[] =
       "  model: {network: {input: [1, 28, 28], classes: 10, layers: [{name: f1, kind: "
       "FullyConnected, outputs: 64}, {name: r1, kind: Relu}, {name: f2, kind: FullyConnected, "
-      "outputs: 10}]}}\n";
+      "outputs: 10}]}}\n  distribution: {workers: 1}\n";
   EXPECT_NEAR(Mebibytes(kMnist), 79, 16);
   EXPECT_NEAR(Mebibytes(kSmall, 65536), 586, 117);
   EXPECT_NEAR(Mebibytes(kSmall, 4096), 98, 20);
