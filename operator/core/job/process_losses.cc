@@ -19,6 +19,11 @@ ProcessLoss LossOf(const ProcessExited& event, bool has_run) {
           .intended = event.moves};
 }
 
+// By a process from before the last one that was asked for, until that one joins.
+bool IsFilledByEarlier(const ProcessTable::Slot& slot, const SlotRecord& record) {
+  return slot.liveness == ProcessTable::Liveness::kRunning && record.joined != record.incarnation;
+}
+
 }  // namespace
 
 void ProcessLosses::OnExited(const ProcessExited& event, TimePoint now) {
@@ -77,17 +82,17 @@ void ProcessLosses::LoseSilent(TimePoint now) {
     if (silent == nullptr) {
       return;
     }
-    processes_.Kill(*silent);
     if (silent->leaving) {
+      processes_.Kill(*silent);
       OnLeft(*silent, now);
       continue;
     }
     const bool joined = silent->liveness == ProcessTable::Liveness::kRunning;
-    MarkLost(*silent,
-             {.how = joined ? "was silent for " + SecondsText(settings_.silence_timeout)
-                            : "did not join within " + SecondsText(settings_.join_timeout),
-              .reason = LossReason::kUnresponsive},
-             now);
+    GiveUp(*silent,
+           {.how = joined ? "was silent for " + SecondsText(settings_.silence_timeout)
+                          : "did not join within " + SecondsText(settings_.join_timeout),
+            .reason = LossReason::kUnresponsive},
+           now);
   }
 }
 
@@ -95,11 +100,24 @@ void ProcessLosses::LoseIfHung(ProcessTable::Slot& slot, double busy_seconds, Ti
   if (slot.leaving || std::chrono::duration<double>(busy_seconds) < settings_.hang_timeout) {
     return;
   }
-  processes_.Kill(slot);
-  MarkLost(slot,
-           {.how = "made no progress for " + SecondsText(settings_.hang_timeout),
-            .reason = LossReason::kUnresponsive},
-           now);
+  GiveUp(slot,
+         {.how = "made no progress for " + SecondsText(settings_.hang_timeout),
+          .reason = LossReason::kUnresponsive},
+         now);
+}
+
+// The process that was asked for last has done nothing wrong where an earlier one filled its slot:
+// it is waited for as before, be it only that it cannot be started yet.
+void ProcessLosses::GiveUp(ProcessTable::Slot& slot, ProcessLoss loss, TimePoint now) {
+  const bool next_is_awaited = IsFilledByEarlier(slot, processes_.Record(slot.id)) && !slot.exited;
+  if (!next_is_awaited) {
+    processes_.Kill(slot);
+  }
+  MarkLost(slot, std::move(loss), now);
+  if (next_is_awaited) {
+    slot.loss.reset();
+    starter_.Await(slot, now);
+  }
 }
 
 void ProcessLosses::MarkLost(ProcessTable::Slot& slot, ProcessLoss loss, TimePoint now) {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "operator/core/buckets/placement.h"
+#include "operator/core/processes/process_starter.h"
 #include "operator/core/processes/process_table.h"
 #include "operator/core/processes/restart_policy.h"
 #include "operator/core/processes/silence_watch.h"
@@ -24,6 +25,7 @@ class ProcessLosses {
   ProcessLosses(const JobSettings& settings,
                 const JobState& state,
                 ProcessTable& processes,
+                const ProcessStarter& starter,
                 RestartPolicy& restarts,
                 SilenceWatch& silence,
                 Placement& placement,
@@ -32,6 +34,7 @@ class ProcessLosses {
       : settings_(settings),
         state_(state),
         processes_(processes),
+        starter_(starter),
         restarts_(restarts),
         silence_(silence),
         placement_(placement),
@@ -48,6 +51,9 @@ class ProcessLosses {
 
  private:
   void LeaveVolume(const ProcessExited& event);
+
+  /// Ends the slot's process, which does not do what it should.
+  void GiveUp(ProcessTable::Slot& slot, ProcessLoss loss, TimePoint now);
   void MarkLost(ProcessTable::Slot& slot, ProcessLoss loss, TimePoint now);
 
   /// A worker that was one too many has ended.
@@ -56,6 +62,7 @@ class ProcessLosses {
   const JobSettings& settings_;
   const JobState& state_;
   ProcessTable& processes_;
+  const ProcessStarter& starter_;
   RestartPolicy& restarts_;
   SilenceWatch& silence_;
   Placement& placement_;

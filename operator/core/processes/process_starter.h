@@ -28,12 +28,14 @@ class ProcessStarter {
   /// next starts when the last has ended.
   void StartDue(TimePoint now);
 
+  /// The last process that was asked for is expected to join, in its time from now on.
+  void Await(ProcessTable::Slot& slot, TimePoint now) const;
+
   /// Returns when StartDue must be asked again; nullopt: nothing is planned.
   [[nodiscard]] std::optional<TimePoint> NextTimer() const;
 
  private:
   void Start(ProcessTable::Slot& slot, TimePoint now);
-  void Await(ProcessTable::Slot& slot, TimePoint now) const;
 
   const JobSettings& settings_;
   Outbox& outbox_;

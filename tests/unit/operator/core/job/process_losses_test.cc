@@ -55,11 +55,32 @@ class ProcessLossesTest : public JobParts {
     return testing::AllOf(Field(&Note::kind, Note::Kind::kLost), Field(&Note::text, text));
   }
 
+  // A controller that did not find worker 0 has asked for another; the first one joins again.
+  void ReplaceAndFindWorker0() {
+    BeginTraining();
+    processes_.Retire(processes_.At(kWorker0));
+    processes_.Record(kWorker0).uid = "first";
+    starter_.StartRole(Role::kWorker, {{{kWorker1, 1}}}, now_);
+    Join again = JoinOf(kWorker0, "first");
+    again.incarnation = 1;
+    registration_.OnJoin(ConnectionOf(kWorker0), again, now_);
+    Take();
+    ASSERT_EQ(processes_.GenerationOf(kWorker0), 2u);
+    ASSERT_EQ(LivenessOf(kWorker0), Liveness::kRunning);
+  }
+
   [[nodiscard]] Liveness LivenessOf(SlotId id) const { return processes_.At(id).liveness; }
 
   RestartPolicy restarts_{settings_, state_, outbox_, processes_};
-  ProcessLosses losses_{
-      settings_, state_, processes_, restarts_, silence_, placement_, training_, outcome_};
+  ProcessLosses losses_{settings_,
+                        state_,
+                        processes_,
+                        starter_,
+                        restarts_,
+                        silence_,
+                        placement_,
+                        training_,
+                        outcome_};
 };
 
 // --- Processes that have ended
@@ -222,6 +243,22 @@ TEST_F(ProcessLossesTest, WhoHasNotJoinedInTimeIsKilled) {
   const auto actions = LoseSilent();
   EXPECT_THAT(Pick<KillProcess>(actions), SizeIs(6));
   EXPECT_THAT(Pick<Note>(actions), Contains(IsLost("worker-1 did not join within 60 s")));
+}
+
+TEST_F(ProcessLossesTest, TheNextProcessIsWaitedForWhereAnEarlierOneThatFilledItsSlotIsSilent) {
+  ReplaceAndFindWorker0();
+  now_ += settings_.silence_timeout;
+  HearAllBut({kWorker0});
+  const auto actions = LoseSilent();
+  EXPECT_THAT(Pick<KillProcess>(actions), IsEmpty());
+  EXPECT_THAT(Pick<Note>(actions), ElementsAre(IsLost("worker-0 was silent for 10 s")));
+  EXPECT_THAT(Sent<Membership>(actions), Not(IsEmpty()));
+  EXPECT_EQ(LivenessOf(kWorker0), Liveness::kStarting);
+  EXPECT_FALSE(processes_.At(kWorker0).loss.has_value());
+  now_ += settings_.join_timeout;
+  HearAllBut({kWorker0});
+  EXPECT_THAT(Pick<KillProcess>(LoseSilent()), ElementsAre(Field(&KillProcess::generation, 2u)));
+  EXPECT_EQ(LivenessOf(kWorker0), Liveness::kWaiting);
 }
 
 TEST_F(ProcessLossesTest, AWorkerThatDoesNotLeaveInItsTimeIsKilledAndIsNoLoss) {

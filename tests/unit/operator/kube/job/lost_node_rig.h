@@ -111,6 +111,12 @@ class LostNodeRig : public JobReconcilerRig {
         client_.Delete(kPods, {kJob.key.ns, pod}, {.grace_period = std::chrono::seconds(0)}).ok());
   }
 
+  // Somebody else's pod has this name.
+  void Occupy(const std::string& name) {
+    ASSERT_TRUE(
+        client_.Create(kPods, {{"metadata", {{"namespace", kJob.key.ns}, {"name", name}}}}).ok());
+  }
+
   void Drain(const std::string& node, const std::string& pod) {
     BindTo(node, pod);
     SetCordoned(node, true);

@@ -13,9 +13,11 @@ namespace adamant::kube {
 namespace {
 
 using std::chrono::seconds;
+using testing::_;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::Not;
+using testing::Pair;
 using testing::UnorderedElementsAre;
 
 using LostNodeTest = LostNodeRig;
@@ -107,6 +109,29 @@ TEST_F(LostNodeTest, AllPodsOfALostNodeAreReplaced) {
   WorkAfter(seconds(20));
   EXPECT_THAT(Names(kPods), Contains("mnist-worker-0-2"));
   EXPECT_THAT(Names(kPods), Contains("mnist-data-server-0-2"));
+}
+
+// --- Pods that cannot be made
+
+// It was not found by who leads now, and has not heard yet that it is to end.
+TEST_F(LostNodeTest, APodIsAskedForUntilItIsMadeThoughAnEarlierProcessFilledItsSlotMeanwhile) {
+  const controller::SlotId id{controller::Role::kDataServer, 0};
+  Join(1, id);
+  DeleteAtOnce("mnist-data-server-0-1");
+  Occupy("mnist-data-server-0-2");
+  Lead(kSpec);
+  Work();
+  controller::Join again;
+  again.id = id;
+  again.uid = "process 1";
+  again.incarnation = 1;
+  again.generation = 1;
+  control_.Tell(2, again);
+  WorkFor(seconds(15));
+  ASSERT_THAT(control_.Sent<controller::Welcome>(), Contains(Pair(2, _)));
+  DeleteAtOnce("mnist-data-server-0-2");
+  WorkFor(seconds(2));
+  EXPECT_EQ(NewestGeneration(id), 2u);
 }
 
 // --- Nodes that take no pods
