@@ -100,9 +100,7 @@ class JobController {
            processes_.GenerationOf(process.id) == process.generation;
   }
 
-  /// Returns which of its volumes a parameter server's process is to use, counted from 1. It rises
-  /// when a node is lost with a volume that others have copies of, and when the volume was deleted.
-  [[nodiscard]] std::uint64_t VolumeOf(SlotId id) const { return processes_.VolumeOf(id); }
+  [[nodiscard]] const ProcessTable& processes() const { return processes_; }
 
   /// Some bucket cannot do without the volume that this parameter server uses.
   [[nodiscard]] bool NeedsVolumeOf(std::uint32_t slot) const {

@@ -83,6 +83,16 @@ bool ProcessTable::MayPush(const Slot& slot) const {
          (slot.liveness == Liveness::kStarting && Record(slot.id).joined != 0);
 }
 
+std::vector<StartProcess> ProcessTable::AwaitedEnds() const {
+  std::vector<StartProcess> awaited;
+  for (const Slot& slot : slots_) {
+    if (slot.liveness == Liveness::kWaiting && !slot.exited) {
+      awaited.push_back({.id = slot.id, .generation = GenerationOf(slot.id)});
+    }
+  }
+  return awaited;
+}
+
 std::vector<Incarnation> ProcessTable::WritersFrom() const {
   std::vector<Incarnation> from;
   for (const Slot& slot : slots_) {

@@ -98,11 +98,17 @@ class ProcessTable {
   /// Its process has joined, this controller or an earlier one, and has not been given up.
   [[nodiscard]] bool MayPush(const Slot& slot) const;
 
+  /// The last processes of slots that are to get another one as soon as these have ended.
+  [[nodiscard]] std::vector<StartProcess> AwaitedEnds() const;
+
   /// By worker slot: the lowest incarnation that MayPush is, or will be, said of.
   [[nodiscard]] std::vector<Incarnation> WritersFrom() const;
 
   [[nodiscard]] std::uint64_t IncarnationOf(SlotId id) const { return Record(id).incarnation; }
   [[nodiscard]] std::uint64_t GenerationOf(SlotId id) const { return Record(id).generation; }
+
+  /// Returns which of its volumes a parameter server's process is to use, counted from 1. It rises
+  /// when a node is lost with a volume that others have copies of, and when the volume was deleted.
   [[nodiscard]] std::uint64_t VolumeOf(SlotId id) const { return Record(id).volume; }
 
   /// Sends to one member, if it is connected; to all connected ones of a role.

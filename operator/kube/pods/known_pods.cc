@@ -56,6 +56,8 @@ absl::Status KnownPods::RefusalOf(const StartProcess& process, Clock::TimePoint 
                                                                 : found->second.why;
 }
 
+void KnownPods::OnMissing(const StartProcess& process) { pods_[process] = {.seen = true}; }
+
 void KnownPods::OnSeen(const StartProcess& process, const std::string& uid) {
   pods_[process] = {.uid = uid, .seen = true};
 }

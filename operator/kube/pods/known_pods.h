@@ -45,6 +45,14 @@ class KnownPods {
   [[nodiscard]] absl::Status RefusalOf(const controller::StartProcess& process,
                                        Clock::TimePoint now) const;
 
+  /// The API says that there is no pod of this process. It counts as gone.
+  void OnMissing(const controller::StartProcess& process);
+
+  /// It was made, seen, or is missing.
+  [[nodiscard]] bool Knows(const controller::StartProcess& process) const {
+    return pods_.contains(process);
+  }
+
   /// A view shows it.
   void OnSeen(const controller::StartProcess& process, const std::string& uid);
 

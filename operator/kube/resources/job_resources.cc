@@ -58,7 +58,9 @@ void JobResources::Begin(std::shared_ptr<const JobView> view,
 
 absl::Status JobResources::Make(const JobObjects& seen) {
   const PodViews& pods = seen.pods;
-  const auto volume_of = [this](controller::SlotId id) { return controller_->VolumeOf(id); };
+  const auto volume_of = [this](controller::SlotId id) {
+    return controller_->processes().VolumeOf(id);
+  };
   const v1::JobSpec& spec = view_->job->spec();
   absl::Status status;
   waiting_.Update(
@@ -101,7 +103,7 @@ std::vector<ObservedPod> JobResources::Observe(const PodViews& pods) {
       observed.push_back(ObserveOne(*view));
     }
   }
-  return pods_.Complete(std::move(observed));
+  return pods_.Complete(std::move(observed), controller_->processes().AwaitedEnds());
 }
 
 std::optional<ObservedPod> JobResources::ObserveExport(const PodViews& pods,
@@ -162,7 +164,7 @@ ServerClaims::Volumes JobResources::VolumesInUse() const {
   ServerClaims::Volumes volumes;
   const int servers = view_->job->spec().distribution().parameter_servers().count();
   for (std::uint32_t slot = 0; slot < static_cast<std::uint32_t>(servers); ++slot) {
-    volumes.push_back(controller_->VolumeOf({Role::kParameterServer, slot}));
+    volumes.push_back(controller_->processes().VolumeOf({Role::kParameterServer, slot}));
   }
   return volumes;
 }
@@ -197,7 +199,7 @@ absl::Status JobResources::MakePods(const JobObjects& seen) {
   const PodGroup group = GroupOf(GroupName(writer_.job().uid, controller_->state().starts), pods);
   status.Update(
       pods_.Create(*view_->job, std::move(plan.create), group, [this](controller::SlotId id) {
-        return controller_->VolumeOf(id);
+        return controller_->processes().VolumeOf(id);
       }));
   if (!LeavesPods()) {
     status.Update(RemovePods(plan.remove, pods));

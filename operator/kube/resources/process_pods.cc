@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "operator/kube/api/orphans.h"
 #include "operator/kube_client/api/api_status.h"
 #include "operator/kube_client/base/json.h"
 #include "services/common/base/status_macros.h"
@@ -34,11 +35,13 @@ std::string CreationOf(const StartProcess& process) {
 
 }  // namespace
 
-std::vector<ObservedPod> ProcessPods::Complete(std::vector<ObservedPod> observed) {
+std::vector<ObservedPod> ProcessPods::Complete(std::vector<ObservedPod> observed,
+                                               std::span<const StartProcess> awaited) {
   for (const ObservedPod& pod : observed) {
     known_.OnSeen(pod.process, pod.uid);
   }
   AskForUnseen();
+  AskForUnknown(awaited);
   known_.Complete(writer_.job().key.name, observed);
   return observed;
 }
@@ -49,6 +52,22 @@ void ProcessPods::AskForUnseen() {
     const auto pod = writer_.client().Get(kPods, {job.ns, PodName(job.name, made.process)});
     if (absl::IsNotFound(pod.status()) || (pod.ok() && UidOf(*pod) != made.uid)) {
       known_.OnGone(made.uid);
+    }
+  }
+}
+
+// A request that had no answer may have made it all the same.
+void ProcessPods::AskForUnknown(std::span<const StartProcess> awaited) {
+  const ObjectKey& job = writer_.job().key;
+  for (const StartProcess& process : awaited) {
+    if (known_.Knows(process)) {
+      continue;
+    }
+    const auto pod = writer_.client().Get(kPods, {job.ns, PodName(job.name, process)});
+    if (absl::IsNotFound(pod.status()) || (pod.ok() && !IsOf(*pod, writer_.job()))) {
+      known_.OnMissing(process);
+    } else if (pod.ok()) {
+      known_.OnMade(process, UidOf(*pod), writer_.clock().Now());
     }
   }
 }

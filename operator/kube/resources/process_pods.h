@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,10 @@ class ProcessPods {
 
   /// A view shows these. Returns them and those that it lacks, as pending or as gone; asks for
   /// those that no view has shown: one that was deleted as soon as it was made may be in none at
-  /// all.
-  std::vector<ObservedPod> Complete(std::vector<ObservedPod> observed);
+  /// all. So does the pod of a process whose end is `awaited` and of which there is none: it could
+  /// not be made.
+  std::vector<ObservedPod> Complete(std::vector<ObservedPod> observed,
+                                    std::span<const controller::StartProcess> awaited);
 
   /// Checks the templates of spec.pods in a dry run, once: what is wrong there is found before
   /// anything is made, not when the first process of that role is started. Other refusals come
@@ -85,6 +88,7 @@ class ProcessPods {
                          const PodGroup& group,
                          std::uint64_t volume);
   void AskForUnseen();
+  void AskForUnknown(std::span<const controller::StartProcess> awaited);
 
   JobWriter& writer_;
   ServerClaims& claims_;

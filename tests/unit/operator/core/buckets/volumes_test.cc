@@ -93,7 +93,9 @@ class VolumesTest : public testing::Test {
     }
   }
 
-  [[nodiscard]] std::uint64_t VolumeOf(SlotId id) const { return job_->controller().VolumeOf(id); }
+  [[nodiscard]] std::uint64_t VolumeOf(SlotId id) const {
+    return job_->controller().processes().VolumeOf(id);
+  }
   [[nodiscard]] bool HasAllCopies() const { return job_->controller().HasAllCopies(); }
 
   std::unique_ptr<Harness> job_;

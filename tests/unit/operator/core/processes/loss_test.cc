@@ -37,6 +37,17 @@ TEST(LossTest, ADeadWorkerIsNotWaitedForAndStartsAgainAfterTheBackoff) {
   EXPECT_THAT(Sent<FlushWorker>(job.Join(kWorker1, "new")), IsEmpty());
 }
 
+TEST(LossTest, TheEndOfAProcessThatWasGivenUpIsAwaitedUntilItIsTold) {
+  Harness job;
+  job.Begin();
+  job.JoinAll();
+  EXPECT_THAT(job.controller().processes().AwaitedEnds(), IsEmpty());
+  job.Pass(SmallJob().silence_timeout, {kWorker0});
+  EXPECT_THAT(job.controller().processes().AwaitedEnds(), ElementsAre(StartProcess{kWorker0, 1}));
+  job.Exit(kWorker0);
+  EXPECT_THAT(job.controller().processes().AwaitedEnds(), IsEmpty());
+}
+
 TEST(LossTest, PartsOfALostDataServerPassToAnotherAndReturnAtTheNextEpoch) {
   Harness job;
   job.Begin();

@@ -12,6 +12,7 @@
 namespace adamant::kube {
 namespace {
 
+using std::chrono::minutes;
 using std::chrono::seconds;
 using testing::_;
 using testing::Contains;
@@ -21,6 +22,8 @@ using testing::Pair;
 using testing::UnorderedElementsAre;
 
 using LostNodeTest = LostNodeRig;
+
+constexpr controller::SlotId kWorker{controller::Role::kWorker, 0};
 
 TEST_F(LostNodeTest, UntilItsTimeIsOverNothingHappens) {
   SetNode("node1", "Unknown");
@@ -112,6 +115,31 @@ TEST_F(LostNodeTest, AllPodsOfALostNodeAreReplaced) {
 }
 
 // --- Pods that cannot be made
+
+TEST_F(LostNodeTest, AProcessThatIsGivenUpBeforeItsPodCouldBeMadeIsStartedAgain) {
+  DeleteAtOnce("mnist-worker-0-1");
+  Occupy("mnist-worker-0-2");
+  WorkFor(minutes(15) - seconds(1));
+  EXPECT_EQ(NewestGeneration(kWorker), 0u);
+  WorkFor(seconds(5));
+  EXPECT_EQ(NewestGeneration(kWorker), 3u);
+}
+
+TEST_F(LostNodeTest, APodThatWasMadeWithoutAnAnswerIsEndedBeforeTheNextIsMade) {
+  DeleteAtOnce("mnist-worker-0-1");
+  const JobObjects without = Objects();
+  server_.SetFaults([](const HttpRequest& request) {
+    const bool makes =
+        request.method == "POST" && request.body.find("mnist-worker-0-2") != std::string::npos;
+    return makes ? MemoryApiServer::Fault::kLoseAnswer : MemoryApiServer::Fault::kNone;
+  });
+  for (seconds time{0}; time < minutes(15) + seconds(10); time += seconds(1)) {
+    WorkOn(without);
+    clock_.Advance(seconds(1));
+  }
+  EXPECT_THAT(Names(kPods), Not(Contains("mnist-worker-0-2")));
+  EXPECT_THAT(Names(kPods), Contains("mnist-worker-0-3"));
+}
 
 // It was not found by who leads now, and has not heard yet that it is to end.
 TEST_F(LostNodeTest, APodIsAskedForUntilItIsMadeThoughAnEarlierProcessFilledItsSlotMeanwhile) {

@@ -43,6 +43,17 @@ TEST(KnownPodsTest, WhatWasMadeIsPendingAndWhatWasSeenIsGone) {
               testing::ElementsAre(Is(kFirst, State::kGone), Is(kOther, State::kGone)));
 }
 
+TEST(KnownPodsTest, OneThatTheApiSaysIsNotThereIsGoneUntilAViewShowsIt) {
+  KnownPods pods;
+  EXPECT_FALSE(pods.Knows(kFirst));
+  pods.OnMissing(kFirst);
+  EXPECT_TRUE(pods.Knows(kFirst));
+  EXPECT_THAT(Missing(pods), testing::ElementsAre(Is(kFirst, State::kGone)));
+  std::vector<ObservedPod> observed{{.process = kFirst, .state = State::kRunning}};
+  pods.Complete("job", observed);
+  EXPECT_THAT(observed, testing::ElementsAre(Is(kFirst, State::kRunning)));
+}
+
 TEST(KnownPodsTest, WhatTheViewShowsIsNotAdded) {
   KnownPods pods;
   pods.OnMade(kFirst, "a", kNow);
