@@ -97,12 +97,14 @@ void Checker::OnPod(const kube::MemoryApiStore::Change& change) {
   }
 }
 
-// A request that cannot be called back may make a pod again after it is gone; its name says so.
+// A request that cannot be called back may make a pod again after it is gone, and so may one that
+// is sent again as it had no answer; its name says so.
 void Checker::OnPodOfJob(const kube::PodView& view, const kube::MemoryApiStore::Change& change) {
   const StartProcess& process = view.pod.process;
   Job& job = JobOf(view.job_uid);
   if (change.before.is_null()) {
-    const bool again = world_.delayed && view.pod.name == kube::PodName(kJobName, process);
+    const bool blind = world_.delayed || world_.repeated;
+    const bool again = blind && view.pod.name == kube::PodName(kJobName, process);
     if (!job.pods.insert(process).second && !again) {
       Report("a second pod was made for " + Text(process));
     }

@@ -16,7 +16,8 @@
 namespace adamant::orchestration {
 
 /// Looks at every change in the API, and reports what must never happen:
-///   - a second pod for a (job, slot, generation), but by a request that cannot be called back;
+///   - a second pod for a (job, slot, generation), but by a request that cannot be called back, or
+///     whose sender cannot know of the first;
 ///   - a term that falls, or that two operators write under; a record that changes without its
 ///     epoch rising, or an epoch that falls; an epoch's result that changes;
 ///   - a restart that is forgotten, or counted twice, or otherwise than the failure rules say;

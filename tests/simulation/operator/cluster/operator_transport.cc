@@ -71,6 +71,7 @@ absl::StatusOr<HttpResponse> OperatorTransport::SendWrite(const HttpRequest& req
     request.meanwhile();
   }
   if (late) {
+    unanswered_.insert(request.body);
     const auto delay = world_.scheduler.Random(milliseconds(100), seconds(8));
     world_.scheduler.After(delay, nullptr, [this, request, cancellation] {
       world_.delayed = true;
@@ -79,11 +80,14 @@ absl::StatusOr<HttpResponse> OperatorTransport::SendWrite(const HttpRequest& req
     });
     return absl::DeadlineExceededError("no answer in time");
   }
+  world_.repeated = unanswered_.contains(request.body);
   auto response = Pass(request, cancellation);
+  world_.repeated = false;
   if (crash) {
     Die();
   }
   if (dead_ || Happens(troubles_.answer_lost)) {
+    unanswered_.insert(request.body);
     return absl::UnavailableError("connection reset by peer");
   }
   return response;

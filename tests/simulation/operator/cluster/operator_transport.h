@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,10 @@ class OperatorTransport final : public kube::Transport {
   void CrashAtWrite(std::size_t n, bool after, std::function<void()> died);
 
   /// The process is dead, or alive again.
-  void SetDead(bool dead) { dead_ = dead; }
+  void SetDead(bool dead) {
+    dead_ = dead;
+    unanswered_.clear();
+  }
   [[nodiscard]] bool dead() const { return dead_; }
 
   /// Requests and watches so far.
@@ -65,6 +69,7 @@ class OperatorTransport final : public kube::Transport {
   bool crash_after_ = false;
   std::function<void()> died_;
   std::vector<std::string> writes_;
+  std::set<std::string> unanswered_;  // writes, by body, that took effect or may yet
 };
 
 }  // namespace adamant::orchestration

@@ -52,8 +52,9 @@ struct World {
   kube::MemoryApiServer api;
   NoSleep sleeper;
   const Mutation mutation;
-  bool delayed = false;  ///< a request is carried out that its sender has given up
-  bool spreads = false;  ///< operators see that there are nodes without parameter servers
+  bool delayed = false;   ///< a request is carried out that its sender has given up
+  bool repeated = false;  ///< one is carried out again that had no answer, and may have been before
+  bool spreads = false;   ///< operators see that there are nodes without parameter servers
   std::map<std::string, std::uint64_t> changed;  ///< the API's version, by the path of a collection
 
   /// Of users and of Kubernetes' own parts: its requests do not fail.
