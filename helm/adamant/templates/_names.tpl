@@ -47,3 +47,10 @@ interval: {{ .Values.podMonitor.interval }}
 scrapeTimeout: {{ . }}
 {{- end -}}
 {{- end -}}
+
+{{- /* Annotations of what `helm test` makes, in the order of this weight; what has succeeded is taken away. */ -}}
+{{- define "adamant.testHook" -}}
+helm.sh/hook: test
+helm.sh/hook-weight: {{ . | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end -}}

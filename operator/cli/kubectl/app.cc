@@ -23,6 +23,7 @@ constexpr char kExamples[] = R"(Examples:
   kubectl adamant explain mnist         why it waits, restarted or failed
   kubectl adamant logs mnist worker -f  what its workers write
   kubectl adamant export mnist          its model, metrics and plot, to this machine
+  kubectl adamant check                 whether jobs train here, and survive the loss of a pod
 
 `kubectl adamant COMMAND --help` tells more.
 Exit codes: 0 success, 1 the job failed, 2 bad flags or no such job,
@@ -106,7 +107,7 @@ std::vector<std::string> Candidates(const CLI::App& app,
   if (TakesValue(before)) {
     return cli::WordsOf(*before);
   }
-  if (parsed.positional.empty()) {
+  if (parsed.positional.empty() && command->get_option_no_throw("JOB") != nullptr) {
     return job_names(parsed.target);
   }
   return words.front() == "logs"
@@ -124,6 +125,7 @@ void AddCommands(CLI::App& app, int& exit_code) {
   AddLogs(app, exit_code);
   AddCheckpoint(app, exit_code);
   AddExport(app, exit_code);
+  AddCheck(app, exit_code);
 }
 
 std::vector<std::string> NamesOfJobs(const Target& target) {

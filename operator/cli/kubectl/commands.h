@@ -61,4 +61,12 @@ struct ExportFlags {
 absl::StatusOr<int> ExportOutput(Session& session, const ExportFlags& flags);
 void AddExport(CLI::App& app, int& exit_code);
 
+struct CheckFlags {
+  Target target;
+  int timeout_seconds = 120;  ///< for each step
+  bool keep = false;          ///< the job stays
+};
+absl::StatusOr<int> CheckCluster(Session& session, const CheckFlags& flags);
+void AddCheck(CLI::App& app, int& exit_code);
+
 }  // namespace adamant::kubectl

@@ -77,6 +77,10 @@ absl::Status Connect(const Target& target,
 
 void AddTarget(CLI::App& command, Target& target) {
   command.add_option("JOB", target.job, "Name of a TrainingJob")->required();
+  AddCluster(command, target);
+}
+
+void AddCluster(CLI::App& command, Target& target) {
   command.add_option("-n,--namespace", target.ns, "Its namespace [that of the context]");
   command.add_option("--context", target.config.context, "Context of the kubeconfig file");
   command.add_option("--kubeconfig", target.config.kubeconfig, "Kubeconfig file")
@@ -139,7 +143,7 @@ std::string Advised(const absl::Status& status) {
     case absl::StatusCode::kPermissionDenied:
       return message +
              "; whoever manages the cluster grants it, for most commands by the role view of the "
-             "namespace, for checkpoint and export by edit";
+             "namespace, for checkpoint, export and check by edit";
     case absl::StatusCode::kUnauthenticated:
       return message + "; log in to the cluster again, or name another --context";
     case absl::StatusCode::kUnavailable:

@@ -22,8 +22,11 @@ struct Target {
   std::string job;  ///< a TrainingJob
 };
 
-/// Declares JOB, --namespace, --context and --kubeconfig.
+/// Declares JOB, and what AddCluster does.
 void AddTarget(CLI::App& command, Target& target);
+
+/// Declares --namespace, --context and --kubeconfig.
+void AddCluster(CLI::App& command, Target& target);
 
 /// Declares --output, text or json.
 void AddOutput(CLI::App& command, bool& json);

@@ -9,6 +9,7 @@
 
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/kubectl/commands.h"
+#include "tests/unit/operator/cli/kubectl/acting_sleeper.h"
 #include "tests/unit/operator/cli/kubectl/job_rig.h"
 
 // Commands that go on until the job is over.
@@ -17,24 +18,6 @@ namespace {
 
 using testing::EndsWith;
 using testing::HasSubstr;
-
-// Time passes at once, and something happens meanwhile.
-class ActingSleeper final : public kube::Sleeper {
- public:
-  ActingSleeper(FakeClock& clock, std::function<void(int sleep)> act)
-      : clock_(clock), act_(std::move(act)) {}
-
-  bool Sleep(Clock::Duration time, const kube::Cancellation& cancellation) override {
-    clock_.Advance(time);
-    act_(++sleeps_);
-    return !cancellation.cancelled();
-  }
-
- private:
-  FakeClock& clock_;
-  const std::function<void(int sleep)> act_;
-  int sleeps_ = 0;
-};
 
 class FollowTest : public testing::Test {
  protected:
