@@ -2,19 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/services/common/security/identities.h"
+
 namespace adamant::security {
 namespace {
-
-const PeerIdentity kWorker{.trust_domain = "adamant.local",
-                           .name_space = "team-a",
-                           .role = Role::kWorker,
-                           .job_uid = "8f14e45f-ceea-467f-a0e6-3c2a1b9d7e01",
-                           .slot = 3,
-                           .generation = 12};
-const PeerIdentity kOperator{.trust_domain = "adamant.local",
-                             .name_space = "adamant-system",
-                             .role = Role::kOperator,
-                             .job_uid = ""};
 
 constexpr char kUri[] =
     "spiffe://adamant.local/ns/team-a/job/8f14e45f-ceea-467f-a0e6-3c2a1b9d7e01/worker/3/12";
