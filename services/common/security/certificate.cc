@@ -100,4 +100,22 @@ absl::StatusOr<CertificateContent> VerifyCertificate(std::string_view chain,
   return ReadContent(*certificates.front());
 }
 
+absl::Status CheckKey(std::string_view chain, const PrivateKey& key) {
+  ADAMANT_ASSIGN_OR_RETURN(const auto certificates, openssl::ReadCertificates(chain, kMostChain));
+  const bool is_its = X509_check_private_key(certificates.front().get(), key.key().get()) == 1;
+  ERR_clear_error();
+  return is_its ? absl::OkStatus()
+                : absl::InvalidArgumentError("the certificate is not that of the key");
+}
+
+absl::Status CheckRoots(std::string_view roots) {
+  ADAMANT_ASSIGN_OR_RETURN(const auto certificates, openssl::ReadCertificates(roots, kMostRoots));
+  for (const openssl::Certificate& root : certificates) {
+    if (!openssl::IsAuthority(*root)) {
+      return absl::InvalidArgumentError("a root that may not sign others");
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace adamant::security

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "services/common/security/peer_identity.h"
+#include "services/common/security/private_key.h"
 
 namespace adamant::security {
 
@@ -15,7 +16,7 @@ using WallTime = std::chrono::system_clock::time_point;
 inline constexpr std::size_t kMostRoots = 4;
 inline constexpr std::size_t kMostChain = 4;
 
-/// What a process's certificate says.
+/// Content of a process's certificate.
 struct CertificateContent {
   PeerIdentity identity;  ///< whom it is for
   WallTime not_before;    ///< it begins
@@ -33,5 +34,11 @@ absl::StatusOr<CertificateContent> ReadCertificate(std::string_view chain);
 absl::StatusOr<CertificateContent> VerifyCertificate(std::string_view chain,
                                                      std::string_view roots,
                                                      WallTime now);
+
+/// Checks that the first certificate of a chain is that of `key`. Errors: InvalidArgument.
+absl::Status CheckKey(std::string_view chain, const PrivateKey& key);
+
+/// Checks that these are roots that can be trusted, one to kMostRoots. Errors: InvalidArgument.
+absl::Status CheckRoots(std::string_view roots);
 
 }  // namespace adamant::security

@@ -42,7 +42,7 @@ absl::StatusOr<CertificateAuthority> CertificateAuthority::FromIntermediate(
     std::string_view chain, std::string_view key, std::string_view roots) {
   ADAMANT_ASSIGN_OR_RETURN(PrivateKey own, PrivateKey::FromPem(key));
   ADAMANT_RETURN_IF_ERROR(CheckSigner(chain, own));
-  ADAMANT_RETURN_IF_ERROR(CheckRoots(chain, roots));
+  ADAMANT_RETURN_IF_ERROR(CheckLeads(roots, chain));
   ADAMANT_ASSIGN_OR_RETURN(const WallTime ends, EndOf(chain));
   return CertificateAuthority(
       {.chain = std::string(chain), .key = std::move(own)}, std::string(roots), ends);
@@ -60,7 +60,7 @@ absl::StatusOr<CertificateAuthority> CertificateAuthority::FromData(const Data& 
     ADAMANT_ASSIGN_OR_RETURN(authority.next_, ReadRoot(data, kNext));
   }
   if (const auto previous = data.find(CertificateKey(kPrevious)); previous != data.end()) {
-    if (const absl::Status status = CheckRoots(previous->second, previous->second); !status.ok()) {
+    if (const absl::Status status = CheckRoots(previous->second); !status.ok()) {
       return Invalid(previous->first, status);
     }
     authority.previous_ = previous->second;
@@ -138,7 +138,7 @@ absl::StatusOr<CertificateAuthority::Signer> CertificateAuthority::ReadRoot(
   const std::string_view root = Find(data, CertificateKey(name));
   absl::Status status = CheckSigner(root, *key);
   if (status.ok()) {
-    status = CheckRoots(root, root);
+    status = CheckLeads(root, root);
   }
   if (!status.ok()) {
     return Invalid(CertificateKey(name), status);

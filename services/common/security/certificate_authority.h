@@ -20,7 +20,7 @@ namespace adamant::security {
 /// Threads: one at a time; Sign and roots from several while nothing changes.
 class CertificateAuthority {
  public:
-  /// What a Secret holds, by key.
+  /// Content of a Secret, by key.
   using Data = std::map<std::string, std::string>;
 
   /// Makes an authority with a new root that begins now. Errors: Internal.

@@ -4,6 +4,7 @@
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -89,13 +90,6 @@ absl::StatusOr<std::string> RandomName() {
   return name;
 }
 
-bool IsAuthority(X509& certificate) {
-  const bool is_one = X509_check_ca(&certificate) == 1 &&
-                      (X509_get_key_usage(&certificate) & KU_KEY_CERT_SIGN) != 0;
-  ERR_clear_error();
-  return is_one;
-}
-
 }  // namespace
 
 absl::StatusOr<std::string> BuildRoot(const PrivateKey& key, const Validity& validity) {
@@ -132,27 +126,20 @@ absl::StatusOr<std::string> BuildLeaf(const std::shared_ptr<evp_pkey_st>& key,
 }
 
 absl::Status CheckSigner(std::string_view chain, const PrivateKey& key) {
+  ADAMANT_RETURN_IF_ERROR(CheckKey(chain, key));
   ADAMANT_ASSIGN_OR_RETURN(const auto certificates, openssl::ReadCertificates(chain, kMostChain));
-  X509& signer = *certificates.front();
-  const bool is_its_key = X509_check_private_key(&signer, key.key().get()) == 1;
-  ERR_clear_error();
-  if (!is_its_key) {
-    return absl::InvalidArgumentError("the certificate is not that of the key");
-  }
-  return IsAuthority(signer) ? absl::OkStatus()
-                             : absl::InvalidArgumentError("the certificate may not sign others");
+  return openssl::IsAuthority(*certificates.front())
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError("the certificate may not sign others");
 }
 
-absl::Status CheckRoots(std::string_view chain, std::string_view roots) {
+absl::Status CheckLeads(std::string_view roots, std::string_view chain) {
+  ADAMANT_RETURN_IF_ERROR(CheckRoots(roots));
   ADAMANT_ASSIGN_OR_RETURN(const auto certificates, openssl::ReadCertificates(chain, kMostChain));
   ADAMANT_ASSIGN_OR_RETURN(const auto trusted, openssl::ReadCertificates(roots, kMostRoots));
-  bool leads = false;
-  for (const openssl::Certificate& root : trusted) {
-    if (!IsAuthority(*root)) {
-      return absl::InvalidArgumentError("a root that may not sign others");
-    }
-    leads = leads || X509_verify(certificates.back().get(), X509_get0_pubkey(root.get())) == 1;
-  }
+  const bool leads = std::ranges::any_of(trusted, [&](const openssl::Certificate& root) {
+    return X509_verify(certificates.back().get(), X509_get0_pubkey(root.get())) == 1;
+  });
   ERR_clear_error();
   return leads ? absl::OkStatus()
                : absl::InvalidArgumentError("no root leads to the certificate that signs");

@@ -18,7 +18,7 @@ struct Validity {
   WallTime end;
 };
 
-/// What signs: the first certificate of `certificate` (PEM).
+/// Signer of a certificate: the first certificate of `certificate` (PEM).
 struct Issuer {
   std::string_view certificate;
   const PrivateKey& key;
@@ -34,13 +34,13 @@ absl::StatusOr<std::string> BuildLeaf(const std::shared_ptr<evp_pkey_st>& key,
                                       const Validity& validity,
                                       const Issuer& issuer);
 
-/// Whether the first certificate of `chain` may sign others and is that of `key`.
+/// Checks that the first certificate of `chain` may sign others and is that of `key`.
 /// Errors: InvalidArgument.
 absl::Status CheckSigner(std::string_view chain, const PrivateKey& key);
 
-/// Whether `roots` are authorities, and the last certificate of `chain` is signed by one of them,
-/// or is one. Errors: InvalidArgument.
-absl::Status CheckRoots(std::string_view chain, std::string_view roots);
+/// Checks that the last certificate of `chain` is signed by one of `roots`. Errors:
+/// InvalidArgument; as CheckRoots.
+absl::Status CheckLeads(std::string_view roots, std::string_view chain);
 
 /// Returns when the first certificate of `chain` ends. Errors: InvalidArgument.
 absl::StatusOr<WallTime> EndOf(std::string_view chain);

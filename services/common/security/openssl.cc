@@ -3,6 +3,7 @@
 #include <openssl/err.h>
 #include <openssl/obj_mac.h>
 #include <openssl/pem.h>
+#include <openssl/x509v3.h>
 
 #include <array>
 #include <cstring>
@@ -79,6 +80,13 @@ bool IsP256(const EVP_PKEY& key) {
   return EVP_PKEY_is_a(&key, "EC") == 1 &&
          EVP_PKEY_get_group_name(&key, group.data(), group.size(), &size) == 1 &&
          std::strcmp(group.data(), SN_X9_62_prime256v1) == 0;
+}
+
+bool IsAuthority(X509& certificate) {
+  const bool is_one = X509_check_ca(&certificate) == 1 &&
+                      (X509_get_key_usage(&certificate) & KU_KEY_CERT_SIGN) != 0;
+  ERR_clear_error();
+  return is_one;
 }
 
 }  // namespace adamant::security::openssl

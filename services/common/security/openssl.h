@@ -50,7 +50,10 @@ std::string ToPem(X509& certificate);
 /// Errors: InvalidArgument for what is no time.
 absl::StatusOr<std::chrono::system_clock::time_point> ReadTime(const ASN1_TIME* time);
 
-/// Whether `key` is on the curve P-256, the only one that is used here.
+/// Returns whether `key` is on the curve P-256, the only one that is used here.
 bool IsP256(const EVP_PKEY& key);
+
+/// Returns whether a certificate may sign others.
+bool IsAuthority(X509& certificate);
 
 }  // namespace adamant::security::openssl

@@ -28,7 +28,7 @@ std::string_view RoleName(Role role);
 /// Returns the role of this name, or nothing.
 std::optional<Role> RoleNamed(std::string_view name);
 
-/// Who a process is, as its certificate says.
+/// Name of a process, as its certificate says.
 struct PeerIdentity {
   std::string trust_domain;      ///< whose authority signs: "adamant.local"
   std::string name_space;        ///< of Kubernetes, where the process runs
@@ -52,7 +52,7 @@ std::string FormatIdentity(const PeerIdentity& identity);
 /// Errors: InvalidArgument, without the text: it is from outside.
 absl::StatusOr<PeerIdentity> ParseIdentity(std::string_view uri);
 
-/// Whether ParseIdentity would read what FormatIdentity writes of it.
+/// Checks that ParseIdentity would read what FormatIdentity writes of it.
 /// Errors: InvalidArgument, naming the field.
 absl::Status CheckIdentity(const PeerIdentity& identity);
 

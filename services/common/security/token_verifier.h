@@ -13,7 +13,7 @@ namespace adamant::security {
 /// The most bytes of a token.
 inline constexpr std::size_t kMostTokenBytes = 8192;
 
-/// What a token says of the pod that the kubelet has projected it into.
+/// Content of a token: the pod that the kubelet has projected it into.
 struct PodToken {
   std::string name_space;
   std::string pod_name;
