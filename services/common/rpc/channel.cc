@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "services/common/rpc/server.h"
+#include "services/common/rpc/tls/channel_security.h"
 
 namespace adamant::rpc {
 namespace {
@@ -44,7 +45,8 @@ int AsInt(std::uint64_t value) {
 
 std::shared_ptr<grpc::Channel> NewChannel(const std::string& address,
                                           std::uint64_t max_message_bytes,
-                                          const Liveness& liveness) {
+                                          const Liveness& liveness,
+                                          const ChannelSecurity* security) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(AsInt(max_message_bytes));
   arguments.SetMaxSendMessageSize(-1);
@@ -62,7 +64,10 @@ std::shared_ptr<grpc::Channel> NewChannel(const std::string& address,
   // Members talk to each other directly.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(
+      address,
+      security == nullptr ? grpc::InsecureChannelCredentials() : MakeChannelCredentials(*security),
+      arguments);
 }
 
 void ConfigureServer(grpc::ServerBuilder& builder, const ServerOptions& options) {

@@ -13,14 +13,16 @@ class ServerBuilder;
 
 namespace adamant::rpc {
 
+struct ChannelSecurity;
 struct ServerOptions;
 
 /// A channel with a connection of its own (others to the same address do not share it, so that they
-/// cannot block each other), made when first used. Every channel of the project comes from here:
-/// the one place for credentials; today all traffic is plaintext.
+/// cannot block each other), made when first used. Every channel of the project comes from here.
+/// `security`: null: plain text; not kept.
 std::shared_ptr<grpc::Channel> NewChannel(const std::string& address,
                                           std::uint64_t max_message_bytes,
-                                          const Liveness& liveness = {});
+                                          const Liveness& liveness = {},
+                                          const ChannelSecurity* security = nullptr);
 
 /// The server's half of NewChannel's settings, and what bounds the cost of strangers.
 void ConfigureServer(grpc::ServerBuilder& builder, const ServerOptions& options);

@@ -27,10 +27,11 @@ class ClientStream final : public FrameStream {
                std::string method,
                std::uint64_t max_message_bytes,
                const Liveness& liveness,
-               const std::string& job)
+               const std::string& job,
+               const ChannelSecurity* security)
       : address_(std::move(address)),
         method_name_(std::move(method)),
-        channel_(NewChannel(address_, max_message_bytes, liveness)) {
+        channel_(NewChannel(address_, max_message_bytes, liveness, security)) {
     if (!job.empty()) {
       context_.AddMetadata(kJobKey, job);
     }
@@ -119,8 +120,10 @@ std::unique_ptr<FrameStream> OpenFrameStream(const std::string& address,
                                              const std::string& method,
                                              std::uint64_t max_message_bytes,
                                              const Liveness& liveness,
-                                             const std::string& job) {
-  return std::make_unique<ClientStream>(address, method, max_message_bytes, liveness, job);
+                                             const std::string& job,
+                                             const ChannelSecurity* security) {
+  return std::make_unique<ClientStream>(
+      address, method, max_message_bytes, liveness, job, security);
 }
 
 }  // namespace adamant::rpc

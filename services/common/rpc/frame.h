@@ -13,7 +13,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+namespace adamant::security {
+struct PeerIdentity;
+}  // namespace adamant::security
+
 namespace adamant::rpc {
+
+struct ChannelSecurity;
 
 /// Bytes lent to a frame: `owner` keeps `bytes` valid until the transport has sent them. They must
 /// not change meanwhile.
@@ -103,6 +109,10 @@ class FrameStream {
   /// Returns whether the stream is known to be broken. Server: also by the client's Cancel or a
   /// lost connection, for the thread that reads, while it does something else. Client: by Cancel.
   [[nodiscard]] virtual bool Cancelled() = 0;
+
+  /// Server: returns who is at the other end, as long as this is there; null: nobody knows, as
+  /// there is no TLS. Client: null.
+  [[nodiscard]] virtual const security::PeerIdentity* peer() const { return nullptr; }
 };
 
 /// Timeouts by which a silent connection is given up; the default suits peers that may be busy.
@@ -116,12 +126,13 @@ struct Liveness {
 /// Opens a stream of frames to `method` ("/adamant.v1.ParameterServer/Exchange") at `address`
 /// ("host:port"). The connection is made lazily: an unreachable server shows as Unavailable from
 /// Read or Write. `max_message_bytes` bounds what is received. `job`: that the stream is for; a
-/// job's servers refuse those for another, and for none.
+/// job's servers refuse those for another, and for none. `security`: null: plain text; not kept.
 std::unique_ptr<FrameStream> OpenFrameStream(const std::string& address,
                                              const std::string& method,
                                              std::uint64_t max_message_bytes,
                                              const Liveness& liveness = {},
-                                             const std::string& job = "");
+                                             const std::string& job = "",
+                                             const ChannelSecurity* security = nullptr);
 
 /// Serves one stream: called on a thread of its own, the stream ends when it returns (with the
 /// status returned).

@@ -12,6 +12,7 @@
 #include "services/common/rpc/byte_buffer.h"
 #include "services/common/rpc/status_grpc.h"
 #include "services/common/rpc/stream_guard.h"
+#include "services/common/rpc/tls/server_security.h"
 
 namespace adamant::rpc {
 namespace {
@@ -78,6 +79,10 @@ class MethodsService::ServerStream final : public FrameStream {
 
   [[nodiscard]] bool Cancelled() override { return context_.IsCancelled(); }
 
+  [[nodiscard]] const security::PeerIdentity* peer() const override {
+    return entry_.client == nullptr ? nullptr : &entry_.client->identity;
+  }
+
  private:
   absl::StatusOr<IncomingFrame> ReadHello(grpc::ByteBuffer& message) {
     ADAMANT_RETURN_IF_ERROR(CheckHelloBytes(message.Length()));
@@ -142,24 +147,42 @@ absl::Status MethodsService::ServeUnary(const UnaryMethod& method,
     ADAMANT_RETURN_IF_ERROR(entry.identify(request));
   }
   entry.place.reset();
-  ADAMANT_ASSIGN_OR_RETURN(const std::string reply,
-                           method.handler(request, [&context] { return context.IsCancelled(); }));
+  const Caller caller{.cancelled = [&context] { return context.IsCancelled(); },
+                      .identity = entry.client == nullptr ? nullptr : &entry.client->identity};
+  ADAMANT_ASSIGN_OR_RETURN(const std::string reply, method.handler(request, caller));
   const grpc::Slice bytes(reply);
   streamer.Write(grpc::ByteBuffer(&bytes, 1));
   return absl::OkStatus();
 }
 
+// Whose certificate ended too long ago is refused, on a connection that it has kept.
+absl::StatusOr<std::unique_ptr<MethodsService::Client>> MethodsService::FindClient(
+    grpc::ServerContext& context) {
+  const auto peer = options_.grace ? PeerOf(*context.auth_context()) : std::nullopt;
+  if (!peer) {
+    return nullptr;
+  }
+  const security::WallTime end = peer->not_after + *options_.grace;
+  if (std::chrono::system_clock::now() >= end) {
+    return absl::UnauthenticatedError("the certificate of this connection has ended");
+  }
+  return std::make_unique<Client>(
+      Client{.identity = peer->identity,
+             .place = expiry_.Watch(end, [&context] { context.TryCancel(); })});
+}
+
 absl::StatusOr<MethodsService::Entry> MethodsService::LetIn(const JobOf& job_of,
                                                             grpc::ServerContext& context) {
+  Entry entry;
+  ADAMANT_ASSIGN_OR_RETURN(entry.client, FindClient(context));
   if (!guard_) {
-    return Entry();
+    return entry;
   }
   const auto job = context.client_metadata().find(kJobKey);
   const bool named = job != context.client_metadata().end();
   if (named ? !options_.is_own_job({job->second.data(), job->second.size()}) : job_of == nullptr) {
     return NotOurs();
   }
-  Entry entry;
   ADAMANT_ASSIGN_OR_RETURN(entry.place, guard_->Enter(named, [&context] { context.TryCancel(); }));
   if (named) {
     options_.on_named(context.peer());

@@ -5,6 +5,7 @@
 #include <grpcpp/support/status.h>
 #include <grpcpp/support/sync_stream.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,6 +17,8 @@
 #include "absl/status/statusor.h"
 #include "services/common/rpc/server.h"
 #include "services/common/rpc/stream_guard.h"
+#include "services/common/rpc/tls/call_expiry.h"
+#include "services/common/security/peer_identity.h"
 
 namespace grpc {
 class ServerContext;
@@ -37,6 +40,9 @@ class MethodsService final : public grpc::Service {
     /// message, but that to the health service, which is one of the methods then.
     std::function<bool(std::string_view job)> is_own_job;
 
+    /// As ServerSecurity::grace. None: clients have no certificates.
+    std::optional<std::chrono::seconds> grace;
+
     std::function<void(std::string_view peer)> on_named;  ///< a peer has named the job
   };
 
@@ -47,9 +53,16 @@ class MethodsService final : public grpc::Service {
   using Serve = std::function<absl::Status(grpc::ServerContext&, Streamer&)>;
   class ServerStream;
 
-  // What a call has until its first message has come.
+  // Who calls, while the call lasts.
+  struct Client {
+    security::PeerIdentity identity;
+    std::unique_ptr<CallExpiry::Place> place;
+  };
+
+  // What a call begins with; most of it until its first message has come.
   struct Entry {
     std::unique_ptr<StreamGuard::Place> place;  // null: the server has no guard
+    std::unique_ptr<Client> client;             // null: it has no certificate
 
     // Whether the first message names the job; null: the call has named it.
     std::function<absl::Status(std::string_view message)> identify;
@@ -62,10 +75,12 @@ class MethodsService final : public grpc::Service {
   absl::Status ServeUnary(const UnaryMethod& method,
                           grpc::ServerContext& context,
                           Streamer& streamer);
+  absl::StatusOr<std::unique_ptr<Client>> FindClient(grpc::ServerContext& context);
   absl::StatusOr<Entry> LetIn(const JobOf& job_of, grpc::ServerContext& context);
 
   const Options options_;
   std::optional<StreamGuard> guard_;  // constant after construction; none: all are let in
+  CallExpiry expiry_;
 };
 
 }  // namespace adamant::rpc

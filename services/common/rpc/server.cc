@@ -48,6 +48,11 @@ Door::Limits LimitsFor(const std::vector<UnaryMethod>& methods) {
   return limits;
 }
 
+std::shared_ptr<grpc::ServerCredentials> CredentialsOf(const ServerOptions& options) {
+  return options.security ? MakeServerCredentials(*options.security)
+                          : grpc::InsecureServerCredentials();
+}
+
 class GrpcServer final : public Server {
  public:
   GrpcServer(const ServerOptions& options,
@@ -58,6 +63,7 @@ class GrpcServer final : public Server {
         methods_({.frame_methods = std::move(frame_methods),
                   .unary_methods = std::move(unary_methods),
                   .is_own_job = options.is_own_job,
+                  .grace = options.security ? std::optional(options.security->grace) : std::nullopt,
                   .on_named = [this](std::string_view peer) { door_->Admit(peer); }}) {}
   ~GrpcServer() override { Stop(); }
 
@@ -92,7 +98,7 @@ class GrpcServer final : public Server {
     address_ = door_->address();
     acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-        grpc::InsecureServerCredentials());
+        CredentialsOf(options_));
     if (options_.is_own_job) {
       // gRPC's own health service reads whatever it is sent: methods_ has another.
       builder.SetOption(std::make_unique<grpc::HealthCheckServiceServerBuilderOption>(nullptr));
@@ -114,7 +120,7 @@ class GrpcServer final : public Server {
   absl::Status StartListening(grpc::ServerBuilder& builder) {
     grpc::EnableDefaultHealthCheckService(true);
     int port = 0;
-    builder.AddListeningPort(options_.address, grpc::InsecureServerCredentials(), &port);
+    builder.AddListeningPort(options_.address, CredentialsOf(options_), &port);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port == 0) {
       return WhyNotBound(options_.address);

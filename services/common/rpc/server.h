@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "services/common/rpc/frame.h"
+#include "services/common/rpc/tls/server_security.h"
 
 namespace grpc {
 class Service;
@@ -33,6 +35,9 @@ struct ServerOptions {
   /// Connections are held to Door's limits until Server::Admit: for services that ask for the job
   /// themselves. Implied by is_own_job.
   bool has_door = false;
+
+  /// TLS, and who may call what. None: plain text, and whoever reaches the port may call.
+  std::optional<ServerSecurity> security = {};
 };
 
 /// The job that the first message of a call is for, as OpenFrameStream names it. Processes of
@@ -46,8 +51,11 @@ struct FrameMethod {
   JobOf job_of = nullptr;  ///< of the first frame's header; null: no stream without a job
 };
 
-/// Function that returns whether the caller has gone.
-using Cancelled = std::function<bool()>;
+/// Client of a unary call. Valid during the call.
+struct Caller {
+  std::function<bool()> cancelled;                   ///< whether it has gone
+  const security::PeerIdentity* identity = nullptr;  ///< who it is; null: a server without security
+};
 
 /// A method of one request and one reply to serve.
 struct UnaryMethod {
@@ -55,7 +63,7 @@ struct UnaryMethod {
   std::uint64_t max_request_bytes = 0;
 
   /// Answers a serialised request by a serialised reply. Called on a thread of its own.
-  std::function<absl::StatusOr<std::string>(const std::string& request, const Cancelled& cancelled)>
+  std::function<absl::StatusOr<std::string>(const std::string& request, const Caller& caller)>
       handler;
 
   JobOf job_of = nullptr;  ///< of the request; null: no call without a job

@@ -71,7 +71,7 @@ absl::StatusOr<std::string> GetRecord(CoreGate& gate, const std::string& bytes) 
 
 absl::StatusOr<std::string> PutRecord(CoreGate& gate,
                                       const std::string& bytes,
-                                      const rpc::Cancelled& cancelled) {
+                                      const rpc::Caller& caller) {
   const auto pending = std::make_shared<Pending<RecordAnswer>>();
   {
     const CoreGate::Pass core = gate.Enter();
@@ -85,7 +85,7 @@ absl::StatusOr<std::string> PutRecord(CoreGate& gate,
   }
   const auto deadline = std::chrono::steady_clock::now() + kLongestPut;
   const auto answer = pending->Wait([&] {
-    return cancelled() || !gate.is_open() || std::chrono::steady_clock::now() >= deadline;
+    return caller.cancelled() || !gate.is_open() || std::chrono::steady_clock::now() >= deadline;
   });
   if (!answer.has_value()) {
     return absl::UnavailableError("the record could not be stored in time");
@@ -103,18 +103,17 @@ absl::StatusOr<std::string> PutRecord(CoreGate& gate,
 
 std::vector<rpc::UnaryMethod> RecordMethods(CoreGate& gate) {
   const std::string service = "/adamant.v1.ParameterServer/";
-  return {{.name = service + "GetRecord",
-           .max_request_bytes = kMaxGetBytes,
-           .handler = [&gate](const std::string& request,
-                              const rpc::Cancelled&) { return GetRecord(gate, request); },
-           .job_of = JobOf<v1::GetRecordRequest>},
-          {.name = service + "PutRecord",
-           .max_request_bytes = kMaxPutBytes,
-           .handler =
-               [&gate](const std::string& request, const rpc::Cancelled& cancelled) {
-                 return PutRecord(gate, request, cancelled);
-               },
-           .job_of = JobOf<v1::PutRecordRequest>}};
+  return {
+      {.name = service + "GetRecord",
+       .max_request_bytes = kMaxGetBytes,
+       .handler = [&gate](const std::string& request,
+                          const rpc::Caller&) { return GetRecord(gate, request); },
+       .job_of = JobOf<v1::GetRecordRequest>},
+      {.name = service + "PutRecord",
+       .max_request_bytes = kMaxPutBytes,
+       .handler = [&gate](const std::string& request,
+                          const rpc::Caller& caller) { return PutRecord(gate, request, caller); },
+       .job_of = JobOf<v1::PutRecordRequest>}};
 }
 
 }  // namespace adamant::parameter_server

@@ -200,9 +200,10 @@ absl::StatusOr<std::string> Call(const std::string& address,
 // A server of the job "mine" with a call that is answered by its request twice.
 std::unique_ptr<Server> StartTwice() {
   const auto twice = [](const std::string& request,
-                        const Cancelled& cancelled) -> absl::StatusOr<std::string> {
-    return cancelled() || request == "no" ? absl::StatusOr<std::string>(absl::NotFoundError("no"))
-                                          : request + request;
+                        const Caller& caller) -> absl::StatusOr<std::string> {
+    return caller.cancelled() || request == "no"
+               ? absl::StatusOr<std::string>(absl::NotFoundError("no"))
+               : request + request;
   };
   return StartServer({.is_own_job = [](std::string_view job) { return job == "mine"; }},
                      {},
