@@ -1,9 +1,12 @@
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/client_unary_call.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -44,6 +47,7 @@ using testing::HasSubstr;
 
 const bool kRequired = [] {
   RequireTls13();
+  signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to connections that the server may have closed
   return true;
 }();
 
@@ -407,6 +411,45 @@ TEST_P(TlsTest, OlderVersionsOfTlsAreRefused) {
   const auto worker = Certified(authority_, kWorker);
   EXPECT_TRUE(ShakesHands(server_->address(), *worker, TLS1_3_VERSION));
   EXPECT_FALSE(ShakesHands(server_->address(), *worker, TLS1_2_VERSION));
+}
+
+// A connection to `address` on which `bytes` were sent; the caller closes it.
+int ConnectAndSend(const std::string& address, const std::string& bytes) {
+  const std::size_t colon = address.rfind(':');
+  sockaddr_in where{};
+  where.sin_family = AF_INET;
+  where.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(colon + 1))));
+  inet_pton(AF_INET, address.substr(0, colon).c_str(), &where.sin_addr);
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  EXPECT_EQ(connect(socket, reinterpret_cast<const sockaddr*>(&where), sizeof(where)), 0);
+  EXPECT_EQ(send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(bytes.size()));
+  return socket;
+}
+
+TEST_P(TlsTest, StopDoesNotWaitForHandshakes) {
+  const std::string half_a_hello("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
+  const auto worker = Certified(authority_, kWorker);
+  for (int i = 0; i < 5; ++i) {
+    Start();
+    std::vector<int> sockets;
+    for (const std::string& bytes : {std::string(), half_a_hello, std::string(64, 'x')}) {
+      sockets.push_back(ConnectAndSend(server_->address(), bytes));
+    }
+    std::jthread late([&, address = server_->address()] {
+      for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+        ShakesHands(address, *worker, version);  // comes to an end either way
+      }
+    });
+    std::this_thread::sleep_for(milliseconds(10 * i));
+    const auto begin = std::chrono::steady_clock::now();
+    server_->Stop();
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(4));
+    server_.reset();
+    for (const int socket : sockets) {
+      close(socket);
+    }
+  }
 }
 
 class StrangersPortTest : public TlsTest {
