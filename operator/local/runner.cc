@@ -28,6 +28,7 @@
 #include "operator/local/run_folder/lost_links.h"
 #include "operator/local/run_folder/run_dir.h"
 #include "operator/local/run_folder/run_folder.h"
+#include "operator/local/run_folder/socket_folder.h"
 #include "operator/local/run_metrics.h"
 #include "operator/local/run_preparation.h"
 #include "operator/local/state/job_data.h"
@@ -44,7 +45,6 @@
 #include "services/common/base/system/random_id.h"
 #include "services/common/metrics/exposer.h"
 #include "services/common/metrics/metrics.h"
-#include "services/common/rpc/resolve.h"
 
 namespace adamant::local {
 namespace {
@@ -74,7 +74,7 @@ class Runner {
       : job_(std::move(job)),
         paths_(std::filesystem::absolute(options.run_dir)),
         bin_dir_(std::filesystem::absolute(options.bin_dir)),
-        listen_(options.listen.empty() ? rpc::AnyLoopbackPort() : options.listen),
+        listen_(options.listen),
         metrics_listen_(options.metrics_listen),
         warnings_(options.warnings),
         changes_(options.changes),
@@ -128,6 +128,7 @@ class Runner {
 
   std::optional<RunLock> lock_;
   std::optional<RunFolder> folder_;
+  std::optional<SocketFolder> sockets_;  // none: its processes have ports
   std::unique_ptr<StateCopies> store_;
   std::unique_ptr<controller::StateStore> state_;
   std::uint64_t version_ = 0;  // of the state that is stored
@@ -167,7 +168,11 @@ absl::Status Runner::Open() {
   if (!metrics_listen_.empty()) {
     ADAMANT_ASSIGN_OR_RETURN(exposer_, metrics::Exposer::Start(metrics_listen_, registry_));
   }
-  ADAMANT_ASSIGN_OR_RETURN(server_, control::StartControlServer(listen_));
+  if (listen_.empty()) {
+    ADAMANT_ASSIGN_OR_RETURN(sockets_, SocketFolder::Make(paths_, SocketFolder::Parents(paths_)));
+  }
+  ADAMANT_ASSIGN_OR_RETURN(server_,
+                           control::StartControlServer(sockets_ ? sockets_->address() : listen_));
   server_->AddJob(kTheJob, job_, paths_.root.string(), [this](controller::Event event) {
     events_.Push(std::move(event));
   });
@@ -339,17 +344,21 @@ void Runner::Start(const controller::StartProcess& start) {
           .text = std::move(strange)});
   }
   if (status.ok()) {
+    std::vector<std::string> arguments = {ProgramOf(start.id.role, bin_dir_).string(),
+                                          "--controller",
+                                          server_->address(),
+                                          "--slot",
+                                          std::to_string(start.id.slot),
+                                          "--generation",
+                                          std::to_string(start.generation),
+                                          "--data-dir",
+                                          data.string()};
+    if (sockets_) {
+      sockets_->AddFlags(start.id, start.generation, arguments);
+    }
     status = launcher_.Start({.id = start.id,
                               .generation = start.generation,
-                              .arguments = {ProgramOf(start.id.role, bin_dir_).string(),
-                                            "--controller",
-                                            server_->address(),
-                                            "--slot",
-                                            std::to_string(start.id.slot),
-                                            "--generation",
-                                            std::to_string(start.generation),
-                                            "--data-dir",
-                                            data.string()},
+                              .arguments = std::move(arguments),
                               .log = paths_.logs() / (name + ".log")});
   }
   if (!status.ok()) {

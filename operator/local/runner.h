@@ -18,9 +18,10 @@ namespace adamant::local {
 
 struct RunOptions {
   std::filesystem::path run_dir;
-  std::filesystem::path bin_dir;  ///< passes CheckPrograms
-  std::string listen = {};  ///< host:port of the controller; empty: any port of this machine alone
-  std::string metrics_listen = {};         ///< host:port of /metrics; empty: none
+  std::filesystem::path bin_dir;    ///< passes CheckPrograms
+  std::string listen = {};          ///< host:port of the controller; empty: all processes have Unix
+                                    ///< sockets, which no other user can connect to
+  std::string metrics_listen = {};  ///< host:port of /metrics; empty: none
   std::vector<std::string> warnings = {};  ///< of the manifest, to be told first
   std::vector<std::string> changes = {};   ///< of the manifest since the run was started; likewise
   bool accept_changes =

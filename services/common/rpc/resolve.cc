@@ -9,10 +9,15 @@
 #include <sstream>
 #include <utility>
 
+#include "services/common/base/system/listen.h"
+
 namespace adamant::rpc {
 namespace {
 
 std::vector<std::string> ResolveOne(const std::string& address) {
+  if (IsUnixSocket(address)) {
+    return {address};
+  }
   const std::size_t colon = address.rfind(':');
   std::string host = address.substr(0, colon);
   const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);

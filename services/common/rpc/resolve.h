@@ -7,7 +7,8 @@ namespace adamant::rpc {
 
 /// Every address behind `names`, as numbers: one or more host:port, separated by commas. A host
 /// may have several (a headless service of Kubernetes has one for each of its pods); they are
-/// sorted. A name that cannot be resolved now stands for itself. Waits for the resolver.
+/// sorted. A name that cannot be resolved now stands for itself, and so does a Unix socket
+/// (IsUnixSocket). Waits for the resolver.
 std::vector<std::string> Resolve(const std::string& names);
 
 /// Returns the address to listen on for processes of this machine alone, at any port:

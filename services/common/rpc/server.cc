@@ -64,7 +64,7 @@ class GrpcServer final : public Server {
                   .unary_methods = std::move(unary_methods),
                   .is_own_job = options.is_own_job,
                   .grace = options.security ? std::optional(options.security->grace) : std::nullopt,
-                  .on_named = [this](std::string_view peer) { door_->Admit(peer); }}) {}
+                  .on_named = [this](std::string_view peer) { Admit(peer); }}) {}
   ~GrpcServer() override { Stop(); }
 
   absl::Status Start(const std::vector<grpc::Service*>& services) {
@@ -74,13 +74,24 @@ class GrpcServer final : public Server {
       builder.RegisterService(service);
     }
     builder.RegisterService(&methods_);
-    return options_.is_own_job || options_.has_door ? StartBehindDoor(builder)
-                                                    : StartListening(builder);
+    if (options_.is_own_job) {
+      // gRPC's own health service reads whatever it is sent: methods_ has another.
+      builder.SetOption(std::make_unique<grpc::HealthCheckServiceServerBuilderOption>(nullptr));
+    } else {
+      grpc::EnableDefaultHealthCheckService(true);
+    }
+    const bool has_strangers = !IsUnixSocket(options_.address);
+    return has_strangers && (options_.is_own_job || options_.has_door) ? StartBehindDoor(builder)
+                                                                       : StartListening(builder);
   }
 
   [[nodiscard]] const std::string& address() const override { return address_; }
 
-  void Admit(std::string_view peer) override { door_->Admit(peer); }
+  void Admit(std::string_view peer) override {
+    if (door_.has_value()) {
+      door_->Admit(peer);
+    }
+  }
 
   void Stop() override {
     if (door_.has_value()) {
@@ -99,12 +110,6 @@ class GrpcServer final : public Server {
     acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
         CredentialsOf(options_));
-    if (options_.is_own_job) {
-      // gRPC's own health service reads whatever it is sent: methods_ has another.
-      builder.SetOption(std::make_unique<grpc::HealthCheckServiceServerBuilderOption>(nullptr));
-    } else {
-      grpc::EnableDefaultHealthCheckService(true);
-    }
     server_ = builder.BuildAndStart();
     if (server_ == nullptr) {
       return absl::UnavailableError("cannot serve at " + address_ + ": gRPC does not start");
@@ -118,14 +123,16 @@ class GrpcServer final : public Server {
   }
 
   absl::Status StartListening(grpc::ServerBuilder& builder) {
-    grpc::EnableDefaultHealthCheckService(true);
     int port = 0;
     builder.AddListeningPort(options_.address, CredentialsOf(options_), &port);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port == 0) {
       return WhyNotBound(options_.address);
     }
-    address_ = options_.address.substr(0, options_.address.rfind(':') + 1) + std::to_string(port);
+    address_ =
+        IsUnixSocket(options_.address)
+            ? options_.address
+            : options_.address.substr(0, options_.address.rfind(':') + 1) + std::to_string(port);
     return absl::OkStatus();
   }
 

@@ -19,7 +19,10 @@ class Service;
 namespace adamant::rpc {
 
 struct ServerOptions {
-  std::string address = "127.0.0.1:0";                       ///< port 0: the kernel chooses
+  /// Port 0: the kernel chooses. Or unix:PATH (IsUnixSocket): what is left there of an earlier
+  /// socket is replaced. Nobody who may open it is a stranger, so that there is no Door.
+  std::string address = "127.0.0.1:0";
+
   std::uint64_t max_message_bytes = std::uint64_t{4} << 20;  ///< larger messages are refused
 
   /// Not 0: bounds what all that is received may take, together; beyond it streams are cut. For
@@ -75,11 +78,11 @@ class Server {
  public:
   virtual ~Server() = default;
 
-  /// host:port with the port in use.
+  /// host:port with the port in use, or unix:PATH.
   [[nodiscard]] virtual const std::string& address() const = 0;
 
-  /// The connection from `peer`, as gRPC calls it, is no stranger's any more. Only of a server with
-  /// a door.
+  /// The connection from `peer`, as gRPC calls it, is no stranger's any more. Nothing where there
+  /// is no door.
   virtual void Admit(std::string_view peer) = 0;
 
   /// Refuses new calls, cancels open ones and waits until their handlers have returned.

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string>
 
+#include "services/common/base/system/listen.h"
 #include "services/common/rpc/resolve.h"
 
 namespace adamant::service {
@@ -13,7 +14,7 @@ namespace {
 constexpr int kBadFlags = 2;
 
 // Empty when `text` is host:port, else what is wrong.
-std::string CheckAddress(const std::string& text) {
+std::string CheckHostAndPort(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   const std::string port = colon == std::string::npos ? "" : text.substr(colon + 1);
   const bool digits = !port.empty() && port.size() <= 5 &&
@@ -22,6 +23,11 @@ std::string CheckAddress(const std::string& text) {
     return "expected host:port, not \"" + text + "\"";
   }
   return "";
+}
+
+// The same; a Unix socket is an address, too.
+std::string CheckAddress(const std::string& text) {
+  return IsUnixSocket(text) ? "" : CheckHostAndPort(text);
 }
 
 // The same, of several separated by commas.
@@ -36,13 +42,13 @@ std::string CheckAddresses(const std::string& text) {
 }
 
 void AddServiceOptions(std::string_view role, CLI::App& app, ServiceFlags& service) {
-  const CLI::Validator address(CheckAddress, "HOST:PORT");
+  const CLI::Validator address(CheckAddress, "HOST:PORT|unix:PATH");
   app.add_option("--controller",
                  service.controller,
                  "Where the job's controller may be: several addresses, or names of several, are "
                  "separated by commas")
       ->required()
-      ->check(CLI::Validator(CheckAddresses, "HOST:PORT,..."));
+      ->check(CLI::Validator(CheckAddresses, "HOST:PORT|unix:PATH,..."));
   app.add_option("--job", service.job, "UID of the job, for a controller of many");
   app.add_option("--slot", service.slot, "Position among the job's processes of this kind, from 0")
       ->required();
@@ -57,7 +63,7 @@ void AddServiceOptions(std::string_view role, CLI::App& app, ServiceFlags& servi
       ->check(address)
       ->capture_default_str();
   app.add_option("--metrics-listen", service.metrics_listen, "Address of /metrics; port 0: any")
-      ->check(address)
+      ->check(CLI::Validator(CheckHostAndPort, "HOST:PORT"))
       ->capture_default_str();
   if (role == "parameter-server") {
     app.add_option("--replication-listen",

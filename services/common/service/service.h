@@ -55,7 +55,7 @@ struct ServiceFlags {
   std::uint64_t generation = 0;    ///< of the slot's processes; 0: not known
   std::string pod_uid;             ///< UID of the pod that it runs in; empty: none is known
   std::filesystem::path data_dir;  ///< exists; of this process alone
-  std::string listen;              ///< host:port of its server; port 0: the kernel chooses
+  std::string listen;  ///< host:port of its server; port 0: the kernel chooses; or unix:PATH
   std::string replication_listen;  ///< parameter servers: the same, of the server for their peers
   std::string node;                ///< parameter servers: machine that it runs on, where known
   std::string zone;                ///< parameter servers: the same, zone

@@ -3,6 +3,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,6 +18,8 @@
 
 namespace adamant {
 namespace {
+
+constexpr std::string_view kUnix = "unix:";
 
 using AddressList = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
@@ -69,26 +72,65 @@ int PortOf(int socket) {
                                            : reinterpret_cast<sockaddr_in&>(bound).sin_port);
 }
 
+// A socket that listens; -1 where it cannot, and why.
+int MakeListener(const addrinfo& where, int& error) {
+  const int socket = ::socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  error = socket < 0 ? errno : BindAndListen(socket, where);
+  if (error != 0 && socket >= 0) {
+    close(socket);
+  }
+  return error == 0 ? socket : -1;
+}
+
+absl::Status CannotListen(const std::string& address, int error) {
+  const std::string text =
+      "cannot listen at " + address + ": " + std::generic_category().message(error);
+  return error == EADDRNOTAVAIL ? absl::InvalidArgumentError(text) : absl::UnavailableError(text);
+}
+
 absl::StatusOr<Listener> ListenAt(const std::string& address, int& error) {
   ADAMANT_ASSIGN_OR_RETURN(const AddressList list, Resolve(address));
-  const int socket = ::socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  error = socket < 0 ? errno : BindAndListen(socket, *list);
-  if (error != 0) {
-    if (socket >= 0) {
-      close(socket);
-    }
-    const std::string text =
-        "cannot listen at " + address + ": " + std::generic_category().message(error);
-    return error == EADDRNOTAVAIL ? absl::InvalidArgumentError(text) : absl::UnavailableError(text);
+  const int socket = MakeListener(*list, error);
+  if (socket < 0) {
+    return CannotListen(address, error);
   }
   return Listener{
       .socket = socket,
       .address = address.substr(0, address.rfind(':') + 1) + std::to_string(PortOf(socket))};
 }
 
+absl::StatusOr<Listener> ListenAtSocket(const std::string& address) {
+  const std::string path = address.substr(kUnix.size());
+  if (path.size() > kMostSocketPathBytes) {
+    return absl::InvalidArgumentError(
+        "cannot listen at " + address + ": its path has " + std::to_string(path.size()) +
+        " bytes; a socket's has at most " + std::to_string(kMostSocketPathBytes));
+  }
+  sockaddr_un own{};
+  own.sun_family = AF_UNIX;
+  path.copy(own.sun_path, kMostSocketPathBytes);
+  addrinfo where{};
+  where.ai_family = AF_UNIX;
+  where.ai_addr = reinterpret_cast<sockaddr*>(&own);
+  where.ai_addrlen = sizeof(own);
+  int error = 0;
+  const int socket = MakeListener(where, error);
+  if (socket < 0) {
+    return CannotListen(address, error);
+  }
+  return Listener{.socket = socket, .address = address};
+}
+
 }  // namespace
 
+bool IsUnixSocket(std::string_view address) {
+  return address.starts_with(kUnix) && address.substr(kUnix.size()).starts_with('/');
+}
+
 absl::StatusOr<Listener> Listen(const std::string& address) {
+  if (IsUnixSocket(address)) {
+    return ListenAtSocket(address);
+  }
   int error = 0;
   absl::StatusOr<Listener> listener = ListenAt(address, error);
   constexpr std::string_view kAny = "[::]:";

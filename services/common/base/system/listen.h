@@ -1,10 +1,18 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 
 namespace adamant {
+
+/// The longest path of a Unix socket, in bytes: the kernel's.
+inline constexpr std::size_t kMostSocketPathBytes = 107;
+
+/// Returns whether `address` is that of a Unix socket: unix:PATH, of an absolute path.
+bool IsUnixSocket(std::string_view address);
 
 /// A socket that listens at an address.
 struct Listener {
@@ -13,8 +21,9 @@ struct Listener {
 };
 
 /// `address` is HOST:PORT or [IPV6]:PORT; port 0: the kernel chooses. `[::]` takes IPv4 as well,
-/// and where the machine has no IPv6 it is 0.0.0.0. Errors: InvalidArgument when it is none, or
-/// none of this machine; Unavailable when it cannot be listened at. Both name it.
+/// and where the machine has no IPv6 it is 0.0.0.0. Or it is unix:PATH, where nothing may be yet.
+/// Errors: InvalidArgument when it is none, or none of this machine; Unavailable when it cannot be
+/// listened at. Both name it.
 absl::StatusOr<Listener> Listen(const std::string& address);
 
 }  // namespace adamant

@@ -3,6 +3,7 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/client_unary_call.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "services/common/base/system/listen.h"
 #include "services/common/rpc/channel.h"
 #include "services/common/rpc/door.h"
 #include "services/common/rpc/status_grpc.h"
@@ -198,21 +200,22 @@ absl::StatusOr<std::string> Call(const std::string& address,
 }
 
 // A server of the job "mine" with a call that is answered by its request twice.
-std::unique_ptr<Server> StartTwice() {
+std::unique_ptr<Server> StartTwice(const std::string& address = "127.0.0.1:0") {
   const auto twice = [](const std::string& request,
                         const Caller& caller) -> absl::StatusOr<std::string> {
     return caller.cancelled() || request == "no"
                ? absl::StatusOr<std::string>(absl::NotFoundError("no"))
                : request + request;
   };
-  return StartServer({.is_own_job = [](std::string_view job) { return job == "mine"; }},
-                     {},
-                     {},
-                     {{.name = "/adamant.test/Twice", .max_request_bytes = 10, .handler = twice},
-                      {.name = "/adamant.test/Old",
-                       .max_request_bytes = 10,
-                       .handler = twice,
-                       .job_of = [](auto request) { return std::string(request); }}})
+  return StartServer(
+             {.address = address, .is_own_job = [](std::string_view job) { return job == "mine"; }},
+             {},
+             {},
+             {{.name = "/adamant.test/Twice", .max_request_bytes = 10, .handler = twice},
+              {.name = "/adamant.test/Old",
+               .max_request_bytes = 10,
+               .handler = twice,
+               .job_of = [](auto request) { return std::string(request); }}})
       .value();
 }
 
@@ -258,6 +261,41 @@ TEST(ServerTest, AStreamOfTheJobOutlivesTheTimeOfStrangers) {
   std::this_thread::sleep_for(Door::Limits().most_time + std::chrono::seconds(1));
   ASSERT_TRUE(stream->Write(FrameOf(2)).ok());
   EXPECT_EQ(stream->Read()->header(), "2");
+}
+
+TEST(ServerTest, AUnixSocketServesAsAPortDoesAndIsGoneAfterStop) {
+  const std::string path = testing::TempDir() + "adamant_server_" + std::to_string(getpid());
+  const auto server = StartTwice("unix:" + path);
+  EXPECT_EQ(server->address(), "unix:" + path);
+  EXPECT_EQ(Call(server->address(), "/adamant.test/Twice", "ab", "mine").value_or(""), "abab");
+  EXPECT_TRUE(
+      absl::IsUnavailable(Call(server->address(), "/adamant.test/Twice", "ab", "other").status()));
+  EXPECT_EQ(Call(server->address(), "/adamant.test/Old", "mine", "").value_or(""), "minemine");
+  EXPECT_EQ(Call(server->address(), "/grpc.health.v1.Health/Check", "", "").value_or(""),
+            "\x08\x01");
+  server->Admit("unix:");  // there is no door
+  EXPECT_EQ(access(path.c_str(), F_OK), 0);
+  server->Stop();
+  EXPECT_NE(access(path.c_str(), F_OK), 0);
+}
+
+TEST(ServerTest, WhatAKilledServerLeftOfItsUnixSocketIsReplaced) {
+  const std::string path = testing::TempDir() + "adamant_left_" + std::to_string(getpid());
+  const auto left = Listen("unix:" + path);
+  ASSERT_TRUE(left.ok()) << left.status();
+  close(left->socket);
+  const auto server = StartTwice("unix:" + path);
+  EXPECT_EQ(Call(server->address(), "/adamant.test/Twice", "ab", "mine").value_or(""), "abab");
+}
+
+TEST(ServerTest, AUnixSocketThatCannotBeMadeIsAClearError) {
+  for (const std::string& path : {std::string("/nowhere/a"), "/" + std::string(107, 'x')}) {
+    const auto server = Start({.address = "unix:" + path});
+    ASSERT_FALSE(server.ok());
+    EXPECT_NE(server.status().message().find("cannot listen at unix:" + path),
+              std::string_view::npos)
+        << server.status();
+  }
 }
 
 TEST(ServerTest, UnknownMethodIsUnimplemented) {

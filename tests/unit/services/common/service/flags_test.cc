@@ -63,6 +63,27 @@ TEST(FlagsTest, Ipv6AddressesGetTheirBrackets) {
   EXPECT_EQ(std::get<ParsedFlags>(parsed).service.replication_listen, "127.0.0.1:0");
 }
 
+TEST(FlagsTest, AUnixSocketIsAnAddressButNotThatOfMetrics) {
+  const auto parsed = Parse({"--controller",
+                             "unix:/tmp/a/c",
+                             "--slot",
+                             "0",
+                             "--data-dir",
+                             "/tmp/x",
+                             "--listen",
+                             "unix:/tmp/a/p0.1",
+                             "--replication-listen",
+                             "unix:/tmp/a/r0.1"},
+                            "parameter-server");
+  ASSERT_TRUE(std::holds_alternative<ParsedFlags>(parsed));
+  const auto& flags = std::get<ParsedFlags>(parsed).service;
+  EXPECT_EQ(flags.controller, "unix:/tmp/a/c");
+  EXPECT_EQ(flags.listen, "unix:/tmp/a/p0.1");
+  EXPECT_EQ(flags.replication_listen, "unix:/tmp/a/r0.1");
+  EXPECT_EQ(std::get<int>(Parse(With({"--metrics-listen", "unix:/tmp/a/m"}))), 2);
+  EXPECT_EQ(std::get<int>(Parse(With({"--listen", "unix:a"}))), 2);
+}
+
 TEST(FlagsTest, AllFlagsAreRead) {
   const auto parsed = Parse(With({"--generation",
                                   "3",
