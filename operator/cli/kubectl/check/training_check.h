@@ -14,7 +14,7 @@
 
 namespace adamant::kubectl {
 
-/// What `kubectl adamant check` does with its job once it is made. Each step waits for what it has
+/// Steps of `kubectl adamant check` with the job that it has made. Each waits for what it has
 /// caused. Errors of all: Aborted: it did not come within `timeout`, or the job ended before, with
 /// what the job says; Cancelled; those of the client.
 /// Threads: one thread at a time.
