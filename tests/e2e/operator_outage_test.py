@@ -20,6 +20,8 @@ ONLY_OPERATORS = os.environ.get("ADAMANT_OUTAGE_OF") == "operators"
 API_START = 12  # seconds for a stopped API server to serve again, and for the operator to tell what was going on
 ETCD_PERIOD = 20  # seconds
 MANY = {"workers": 25, "parameter_servers": 4, "data_servers": 1}
+# The node has no 25 times what a worker requests by default.
+NO_REQUEST = '  pods: {worker: {spec: {containers: [{name: adamant, resources: {requests: {cpu: "0"}}}]}}}\n'
 
 
 def pace(begin, end):
@@ -93,7 +95,8 @@ class OutageTest(TestCase):
 
     def test_all_pods_of_a_job_deleted_at_once_are_made_anew(self):
         # So many workers teach so small a net nothing: going back is another test's.
-        job = self.start("many", epochs=6, on_divergence="{action: Continue}", copies=1, **MANY)
+        manifest = tiny_job("many", epochs=6, on_divergence="{action: Continue}", copies=1, **MANY)
+        job = Job(self.system, manifest + NO_REQUEST).apply()
         job.await_epoch(2)
         names, slots = set(job.pods()), set(map(slot_of, job.pods().values()))
         self.assertEqual(len(slots), sum(MANY.values()))
