@@ -93,7 +93,7 @@ function(adamant_library name)
 endfunction()
 
 # A program of all that a library has: it links where the library names all that it needs, whatever others add to theirs.
-file(WRITE ${PROJECT_BINARY_DIR}/link_tests/main.cc "int main() { return 0; }\n")
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/link_tests/main.cc CONTENT "int main() { return 0; }\n")
 function(adamant_link_test name)
   add_executable(${name}_links ${PROJECT_BINARY_DIR}/link_tests/main.cc)
   set_target_properties(${name}_links PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/link_tests)

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -45,6 +46,7 @@ class CheckTest : public testing::Test {
     }
     Json job = Jobs().front();
     rig_.job = job;
+    EndDeletedPods();
     const bool last = job["spec"]["runPolicy"]["epochs"] == 1;
     job["status"] = {{"phase", last ? end_ : "Running"}, {"accuracy", accuracy_}};
     if (last) {
@@ -54,6 +56,19 @@ class CheckTest : public testing::Test {
     Fill(job, "data-server", "dataServer", 1);
     Fill(job, "parameter-server", "parameterServer", 2);
     EXPECT_TRUE(rig_.client.Update(kube::kTrainingJobs, job, "status").ok());
+  }
+
+  // As their nodes do.
+  void EndDeletedPods() {
+    const std::vector<Json> pods = *rig_.client.List(kube::kPods, {.ns = "training"});
+    for (const Json& pod : pods) {
+      if (pod["metadata"].contains("deletionTimestamp")) {
+        EXPECT_TRUE(
+            rig_.client
+                .Delete(kube::kPods, kube::KeyOf(pod), {.grace_period = std::chrono::seconds(0)})
+                .ok());
+      }
+    }
   }
 
   // Makes the pods that are missing, and says so in the status.
