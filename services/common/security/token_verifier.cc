@@ -27,8 +27,8 @@ absl::Status Refused(const std::string& why) { return absl::UnauthenticatedError
 
 struct TokenParts {
   std::string_view signed_text;  // header and claims, as they were signed
-  Json header;
-  Json claims;
+  std::string_view header;       // encoded, as are the claims
+  std::string_view claims;
   std::string signature;
 };
 
@@ -47,8 +47,8 @@ absl::StatusOr<TokenParts> Take(std::string_view token) {
   }
   TokenParts parts;
   parts.signed_text = token.substr(0, second);
-  ADAMANT_ASSIGN_OR_RETURN(parts.header, ReadObject(token.substr(0, first)));
-  ADAMANT_ASSIGN_OR_RETURN(parts.claims, ReadObject(token.substr(first + 1, second - first - 1)));
+  parts.header = token.substr(0, first);
+  parts.claims = token.substr(first + 1, second - first - 1);
   std::optional<std::string> signature = DecodeBase64Url(token.substr(second + 1));
   if (!signature || signature->empty()) {
     return Refused("not a JWT");
@@ -116,14 +116,15 @@ bool IsSigned(const TokenParts& parts, const JsonWebKeys::Key& key) {
 }
 
 absl::Status CheckSignature(const TokenParts& parts, const JsonWebKeys& keys) {
-  if (parts.header.contains("crit")) {
+  ADAMANT_ASSIGN_OR_RETURN(const Json header, ReadObject(parts.header));
+  if (header.contains("crit")) {
     return Refused("extensions that are not known here");
   }
-  const std::string algorithm = TextOf(&parts.header, "alg");
+  const std::string algorithm = TextOf(&header, "alg");
   if (algorithm != "RS256" && algorithm != "ES256") {
     return Refused("signed by another algorithm than RS256 or ES256");
   }
-  const JsonWebKeys::Key* const key = keys.Find(TextOf(&parts.header, "kid"));
+  const JsonWebKeys::Key* const key = keys.Find(TextOf(&header, "kid"));
   if (key == nullptr) {
     return absl::NotFoundError("token: signed by a key that is not known");
   }
@@ -163,7 +164,7 @@ absl::StatusOr<PodToken> TokenVerifier::Verify(std::string_view token,
                                                WallTime now) const {
   ADAMANT_ASSIGN_OR_RETURN(const TokenParts parts, Take(token));
   ADAMANT_RETURN_IF_ERROR(CheckSignature(parts, keys));
-  const Json& claims = parts.claims;
+  ADAMANT_ASSIGN_OR_RETURN(const Json claims, ReadObject(parts.claims));
   if (TextOf(&claims, "iss") != wanted_.issuer) {
     return Refused("of another issuer");
   }
