@@ -1,5 +1,6 @@
 #include "operator/local/run_folder/socket_folder.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -37,47 +38,67 @@ bool IsPlain(std::string_view path) {
   });
 }
 
-// Empty, or why the folder cannot be made in `parent`.
+// Whether only we, and root, can put something else in the place of what is in the folder.
+bool IsKept(const std::filesystem::path& folder) {
+  struct stat about {};
+  if (lstat(folder.c_str(), &about) != 0) {
+    return false;
+  }
+  const bool is_ours = about.st_uid == 0 || about.st_uid == geteuid();
+  const bool is_open = (about.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  const bool is_sticky = (about.st_mode & S_ISVTX) != 0;
+  return is_ours && (!is_open || is_sticky);
+}
+
+// Empty, or why the folder cannot be made in `parent`, a path without links.
 std::string WhyNotIn(const std::filesystem::path& parent) {
   const std::string& path = parent.native();
-  struct stat about {};
   if (path.size() + 1 + kTemplate.size() > kMostBytes) {
     return "its path is too long for sockets";
   }
   if (!IsPlain(path)) {
     return "its path has other characters than letters, digits and /._-";
   }
-  if (stat(path.c_str(), &about) != 0) {
-    return std::generic_category().message(errno);
-  }
-  if (!S_ISDIR(about.st_mode)) {
+  if (!std::filesystem::is_directory(parent)) {
     return "it is no folder";
   }
-  const bool is_ours = about.st_uid == 0 || about.st_uid == geteuid();
-  const bool is_open = (about.st_mode & (S_IWGRP | S_IWOTH)) != 0;
-  const bool is_sticky = (about.st_mode & S_ISVTX) != 0;
-  return is_ours && (!is_open || is_sticky) ? "" : "other users may move what is in it";
+  for (std::filesystem::path folder = parent;; folder = folder.parent_path()) {
+    if (!IsKept(folder)) {
+      return "other users may move what is in " + folder.string();
+    }
+    if (folder == folder.parent_path()) {
+      return "";
+    }
+  }
 }
 
-// Opens a folder and locks it; -1 where another program has it.
+// Opens a folder and locks it, where its file system has locks; -1 where another program has it.
 int OpenLocked(const std::filesystem::path& folder) {
   const int lock = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0) {
+  if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     close(lock);
     return -1;
   }
   return lock;
 }
 
-// Removes a folder in which nothing but sockets is.
-void RemoveSockets(const std::filesystem::path& folder) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.symlink_status(error).type() == std::filesystem::file_type::socket) {
-      unlink(entry.path().c_str());
+// Removes a folder in which nothing but sockets is, and closes it. Its path may be another's now:
+// what is removed is in the folder that is open.
+void RemoveAndClose(const std::filesystem::path& folder, int open_folder) {
+  DIR* const listing = fdopendir(open_folder);
+  if (listing == nullptr) {
+    close(open_folder);
+    return;
+  }
+  struct stat about {};
+  while (const dirent* const entry = readdir(listing)) {
+    if (fstatat(open_folder, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISSOCK(about.st_mode)) {
+      unlinkat(open_folder, entry->d_name, 0);
     }
   }
-  rmdir(folder.c_str());
+  rmdir(folder.c_str());  // fails where something is in it
+  closedir(listing);
 }
 
 // Whether it is one of ours, from what its name and owner say.
@@ -100,8 +121,7 @@ void RemoveEarlier(const RunPaths& paths) {
     return;
   }
   if (const int lock = OpenLocked(folder); lock >= 0) {
-    RemoveSockets(folder);
-    close(lock);
+    RemoveAndClose(folder, lock);
   }
 }
 
@@ -112,8 +132,10 @@ absl::StatusOr<SocketFolder> SocketFolder::Make(const RunPaths& paths,
   RemoveEarlier(paths);
   std::string all;
   for (const std::filesystem::path& parent : parents) {
-    std::string why = WhyNotIn(parent);
-    std::string path = parent / kTemplate;
+    std::error_code error;
+    const std::filesystem::path resolved = std::filesystem::canonical(parent, error);
+    std::string why = error ? error.message() : WhyNotIn(resolved);
+    std::string path = resolved / kTemplate;
     if (why.empty() && mkdtemp(path.data()) == nullptr) {
       why = std::generic_category().message(errno);
     }
@@ -137,8 +159,7 @@ std::vector<std::filesystem::path> SocketFolder::Parents(const RunPaths& paths) 
 
 SocketFolder::~SocketFolder() {
   if (lock_ >= 0) {
-    RemoveSockets(path_);
-    close(lock_);
+    RemoveAndClose(path_, lock_);
   }
 }
 

@@ -23,6 +23,8 @@ static_assert(std::endian::native == std::endian::little, "files hold little-end
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the format's own library
 constexpr std::size_t kMostLevels = 16;                 // of the header; the format has 3
+// Of an object of the header. An ordered one looks through all that it has for each that is added.
+constexpr std::size_t kMostMembers = 4096;
 constexpr char kMetadata[] = "__metadata__";
 constexpr char kChecksum[] = "xxh3_64";
 
@@ -48,20 +50,25 @@ bool ParseJson(std::string_view text, Json& json) {
   if (NestsDeeper(text, kMostLevels)) {
     return false;
   }
+  using Unordered = nlohmann::json;
   std::vector<std::set<std::string>> keys;
-  bool repeated = false;
-  const auto check = [&](int /*depth*/, Json::parse_event_t event, Json& value) {
-    if (event == Json::parse_event_t::object_start) {
+  bool refused = false;
+  const auto check = [&](int /*depth*/, Unordered::parse_event_t event, Unordered& value) {
+    if (event == Unordered::parse_event_t::object_start) {
       keys.emplace_back();
-    } else if (event == Json::parse_event_t::object_end) {
+    } else if (event == Unordered::parse_event_t::object_end) {
       keys.pop_back();
-    } else if (event == Json::parse_event_t::key) {
-      repeated |= !keys.back().insert(value.get<std::string>()).second;
+    } else if (event == Unordered::parse_event_t::key) {
+      refused |=
+          !keys.back().insert(value.get<std::string>()).second || keys.back().size() > kMostMembers;
     }
     return true;
   };
-  json = Json::parse(text, check, /*allow_exceptions=*/false);
-  return !json.is_discarded() && !repeated;
+  if (Unordered::parse(text, check, /*allow_exceptions=*/false).is_discarded() || refused) {
+    return false;
+  }
+  json = Json::parse(text);
+  return true;
 }
 
 // A tensor's place within the bytes after the header.
@@ -210,7 +217,8 @@ absl::StatusOr<TensorFile> DecodeSafetensors(std::string_view bytes) {
   }
   Json header;
   if (!ParseJson(bytes.substr(0, length), header) || !header.is_object()) {
-    return Broken("the header is not a JSON object with unique keys");
+    return Broken("the header is not a JSON object with unique keys, at most " +
+                  std::to_string(kMostMembers) + " of each object");
   }
   const std::string_view data = bytes.substr(length);
   TensorFile file;

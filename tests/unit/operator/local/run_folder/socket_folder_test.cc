@@ -97,6 +97,7 @@ TEST_F(SocketFolderTest, TheLongestAddressIsListenedAt) {
   ASSERT_TRUE(listener.ok()) << listener.status();
   close(listener->socket);
 
+  std::filesystem::create_directory(parent + "y");
   const auto longer = SocketFolder::Make(paths_, {parent + "y"});
   EXPECT_THAT(std::string(longer.status().message()), HasSubstr("too long for sockets"));
 }
@@ -111,7 +112,45 @@ TEST_F(SocketFolderTest, WhereOthersMayMoveItItIsNotMade) {
   EXPECT_TRUE(SocketFolder::Make(paths_, {paths_.root}).ok());
 }
 
+TEST_F(SocketFolderTest, WhereOthersMayMoveAFolderAboveItIsNotMade) {
+  const std::filesystem::path inner = paths_.root / "mine";
+  std::filesystem::create_directory(inner);
+  std::filesystem::permissions(inner, std::filesystem::perms::owner_all);
+  std::filesystem::permissions(paths_.root, std::filesystem::perms::all);
+  const auto open = SocketFolder::Make(paths_, {inner});
+  EXPECT_THAT(std::string(open.status().message()),
+              HasSubstr("other users may move what is in " + paths_.root.string()));
+}
+
+TEST_F(SocketFolderTest, APlaceIsTakenByItsPathWithoutLinks) {
+  const std::filesystem::path link = paths_.root / "link";
+  std::filesystem::create_directory_symlink("/tmp", link);
+  const auto sockets = SocketFolder::Make(paths_, {link});
+  ASSERT_TRUE(sockets.ok()) << sockets.status();
+  EXPECT_EQ(FolderOf(*sockets).parent_path(), "/tmp");
+}
+
+// As who may move a folder above could have it: our own descriptor says which one it is.
+TEST_F(SocketFolderTest, WhatIsInAnotherFolderByThatNameIsLeft) {
+  const std::filesystem::path other = paths_.root / "other";
+  std::filesystem::create_directory(other);
+  const auto listener = Listen("unix:" + (other / "s").string());
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  close(listener->socket);
+  std::filesystem::path folder;
+  {
+    const auto sockets = Make();
+    ASSERT_TRUE(sockets.ok()) << sockets.status();
+    folder = FolderOf(*sockets);
+    std::filesystem::rename(folder, paths_.root / "moved");
+    std::filesystem::create_directory_symlink(other, folder);
+  }
+  EXPECT_TRUE(std::filesystem::exists(other / "s"));
+  std::filesystem::remove(folder);
+}
+
 TEST_F(SocketFolderTest, TheFirstPlaceThatWillDoIsTaken) {
+  std::filesystem::create_directory(paths_.root / "a,b");
   const auto sockets =
       SocketFolder::Make(paths_, {"/nowhere", paths_.root / "a,b", "/dev/null", "/tmp"});
   ASSERT_TRUE(sockets.ok()) << sockets.status();

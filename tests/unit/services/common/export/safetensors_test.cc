@@ -135,6 +135,19 @@ TEST(SafetensorsTest, ReaderRefusesBrokenFiles) {
   }
 }
 
+TEST(SafetensorsTest, AHeaderOfTooManyTensorsIsRefused) {
+  const auto with = [](int tensors) {
+    std::string header = "{";
+    for (int i = 0; i < tensors; ++i) {
+      header += (i == 0 ? R"("t)" : R"(,"t)") + std::to_string(i) +
+                R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+    }
+    return DecodeSafetensors(File(header + "}", 0)).status();
+  };
+  EXPECT_TRUE(with(4096).ok());
+  EXPECT_TRUE(absl::IsDataLoss(with(4097)));
+}
+
 TEST(SafetensorsTest, OtherTypesAreNamed) {
   const auto file =
       DecodeSafetensors(File(R"({"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}})", 4));
