@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -34,27 +35,45 @@ std::string NewName() { return cli::Text("adamant-check-%08x", std::random_devic
 class TemporaryJob {
  public:
   TemporaryJob(const Session& session, kube::ObjectKey key, bool keep)
-      : client_(session.client.With(kube::Cancellation())), key_(std::move(key)), keep_(keep) {}
-  ~TemporaryJob() {
-    if (keep_) {
-      return;
-    }
-    const absl::Status status = client_.Delete(kube::kTrainingJobs, key_);
-    if (!status.ok() && !absl::IsNotFound(status)) {
-      std::fprintf(stderr,
-                   "adamant: the job %s stays behind: %s\n",
-                   ToString(key_).c_str(),
-                   std::string(status.message()).c_str());
-    }
-  }
+      : client_(session.client.With(kube::Cancellation())),
+        print_(session.print),
+        key_(std::move(key)),
+        keep_(keep) {}
+  ~TemporaryJob() { End(); }
   TemporaryJob(const TemporaryJob&) = delete;
   TemporaryJob& operator=(const TemporaryJob&) = delete;
 
  private:
+  void End() const {
+    if (keep_) {
+      return print_("the job stays; delete it with " + Deletion() + "\n");
+    }
+    const absl::Status status = client_.Delete(kube::kTrainingJobs, key_);
+    if (status.ok() || absl::IsNotFound(status)) {
+      return print_("job deleted\n");
+    }
+    std::fprintf(
+        stderr,
+        "adamant: the job stays behind: %s; it ends within half an hour, delete it with %s\n",
+        std::string(status.message()).c_str(),
+        Deletion().c_str());
+  }
+
+  [[nodiscard]] std::string Deletion() const {
+    return "kubectl delete trainingjob -n " + key_.ns + " " + key_.name;
+  }
+
   const kube::Client client_;  // also after the user has stopped the rest
+  const std::function<void(const std::string&)> print_;
   const kube::ObjectKey key_;
   const bool keep_;
 };
+
+// Where it fails by what the API says, there is no job.
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsPermissionDenied(status) || absl::IsNotFound(status) ||
+         absl::IsInvalidArgument(status) || absl::IsUnauthenticated(status);
+}
 
 absl::Status RunCheck(Session& session, TrainingCheck& check) {
   ADAMANT_ASSIGN_OR_RETURN(const TrainingCheck::Seconds trains, check.AwaitTraining());
@@ -75,8 +94,12 @@ absl::Status RunCheck(Session& session, TrainingCheck& check) {
 
 absl::StatusOr<int> CheckCluster(Session& session, const CheckFlags& flags) {
   const kube::ObjectKey key{session.ns, NewName()};
+  const absl::Status created = session.client.Create(kube::kTrainingJobs, CheckJob(key)).status();
+  if (IsRefusal(created)) {
+    return created;
+  }
   const TemporaryJob temporary(session, key, flags.keep);
-  ADAMANT_RETURN_IF_ERROR(session.client.Create(kube::kTrainingJobs, CheckJob(key)).status());
+  ADAMANT_RETURN_IF_ERROR(created);
   session.print("job " + key.name + " in namespace " + key.ns + "\n");
   TrainingCheck check(session, key, std::chrono::seconds(flags.timeout_seconds));
   const absl::Status status = RunCheck(session, check);
@@ -95,7 +118,7 @@ void AddCheck(CLI::App& app, int& exit_code) {
       *app.add_subcommand("check", "Whether jobs train here, and survive the loss of a pod");
   const auto flags = std::make_shared<CheckFlags>();
   AddCluster(command, flags->target);
-  command.add_option("--timeout", flags->timeout_seconds, "Seconds for each step [120]")
+  command.add_option("--timeout", flags->timeout_seconds, "Seconds for all of it [240]")
       ->check(CLI::Range(1, 86'400).description(""));
   command.add_flag("--keep", flags->keep, "Leave the job");
   command.footer(kExamples);

@@ -63,7 +63,7 @@ void AddExport(CLI::App& app, int& exit_code);
 
 struct CheckFlags {
   Target target;
-  int timeout_seconds = 120;  ///< for each step
+  int timeout_seconds = 240;  ///< for all of it
   bool keep = false;          ///< the job stays
 };
 absl::StatusOr<int> CheckCluster(Session& session, const CheckFlags& flags);

@@ -33,7 +33,10 @@ Json CheckJob(const kube::ObjectKey& key) {
             {"data", {{"train", Digits(1, 20'000)}, {"validation", Digits(2, 1'000)}}},
             {"optimiser", {{"kind", "Momentum"}, {"rate", 0.02}, {"momentum", 0.9}}},
             {"distribution",
-             {{"workers", 2}, {"dataServers", 1}, {"parameterServers", {{"count", 2}}}}},
+             {{"workers", 2},
+              {"dataServers", 1},
+              {"parameterServers", {{"count", 2}, {"storage", {{"size", "512Mi"}}}}}}},
+            {"output", {{"storage", {{"size", "64Mi"}}}}},
             {"runPolicy",
              {{"epochs", 1'000'000}, {"activeDeadline", "30m"}, {"ttlAfterFinished", "1h"}}}}}};
 }

@@ -53,7 +53,7 @@ absl::StatusOr<TrainingCheck::Seconds> TrainingCheck::Await(const std::string& w
     if (so) {
       return passed;
     }
-    if (IsOver(PhaseOf(job)) || passed > timeout_) {
+    if (IsOver(PhaseOf(job)) || session_.clock.Now() > deadline_) {
       return absl::AbortedError(cli::Text("after %.0f s %s is still waited for; ",
                                           Seconds(passed).count(),
                                           what.c_str()) +

@@ -15,16 +15,16 @@
 namespace adamant::kubectl {
 
 /// Steps of `kubectl adamant check` with the job that it has made. Each waits for what it has
-/// caused. Errors of all: Aborted: it did not come within `timeout`, or the job ended before, with
+/// caused. Errors of all: Aborted: it did not come in time, or the job ended before, with
 /// what the job says; Cancelled; those of the client.
 /// Threads: one thread at a time.
 class TrainingCheck {
  public:
   using Seconds = std::chrono::duration<double>;
 
-  /// `session` must outlive this.
+  /// All steps together have `timeout`, from now on. `session` must outlive this.
   TrainingCheck(const Session& session, kube::ObjectKey job, std::chrono::seconds timeout)
-      : session_(session), job_(std::move(job)), timeout_(timeout) {}
+      : session_(session), job_(std::move(job)), deadline_(session.clock.Now() + timeout) {}
 
   /// Returns how long it was until all processes have joined and an epoch is open.
   absl::StatusOr<Seconds> AwaitTraining();
@@ -52,7 +52,7 @@ class TrainingCheck {
 
   const Session& session_;
   const kube::ObjectKey job_;
-  const std::chrono::seconds timeout_;
+  const Clock::TimePoint deadline_;
 };
 
 }  // namespace adamant::kubectl

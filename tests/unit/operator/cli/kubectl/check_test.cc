@@ -109,12 +109,14 @@ TEST_F(CheckTest, EachRoleLosesAPodAndTheJobIsCleanedUp) {
                     "worker-0 deleted: another pod after 0.1 s, joined after 0.1 s\n"
                     "data-server-0 deleted: another pod after 0.1 s, joined after 0.1 s\n"
                     "parameter-server-0 deleted: another pod after 0.1 s, joined after 0.1 s\n"
-                    "succeeded, top-1 90.0 %\n$"));
+                    "succeeded, top-1 90.0 %\njob deleted\n$"));
   EXPECT_TRUE(Jobs().empty());
 }
 
 TEST_F(CheckTest, AJobThatIsKeptStays) {
   EXPECT_EQ(*Check(true), cli::kOk);
+  EXPECT_THAT(rig_.printed,
+              HasSubstr("the job stays; delete it with kubectl delete trainingjob -n training "));
   EXPECT_EQ(Jobs().size(), 1u);
 }
 
@@ -139,6 +141,15 @@ TEST_F(CheckTest, AJobThatHasNotLearnedIsNoSuccess) {
   accuracy_ = 0.1;
   EXPECT_EQ(*Check(), cli::kJobFailed);
   EXPECT_THAT(rig_.printed, HasSubstr("classifies only 10.0 % right; expected are 80 %"));
+}
+
+TEST_F(CheckTest, AJobThatMayNotBeMadeIsNotCleanedUp) {
+  rig_.api.SetFaults([](const kube::HttpRequest& request) {
+    using Fault = kube::MemoryApiServer::Fault;
+    return request.method == "POST" ? Fault::kInvalid : Fault::kNone;
+  });
+  EXPECT_TRUE(absl::IsInvalidArgument(Check().status()));
+  EXPECT_EQ(rig_.printed, "");
 }
 
 TEST_F(CheckTest, WhatTheUserStopsIsCleanedUp) {
