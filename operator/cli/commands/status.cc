@@ -43,7 +43,8 @@ void PrintText(v1::JobStatus status, const local::RunStatus& run, const StatusFl
     std::printf("%s", table.empty() ? "no buckets yet\n" : table.c_str());
   }
   const bool succeeded = report.phase == controller::Phase::kSucceeded;
-  const std::string next = run.live || succeeded ? "" : WhatNext(report, flags.run_dir);
+  const std::string next =
+      run.live || run.anothers || succeeded ? "" : WhatNext(report, flags.run_dir);
   if (!next.empty()) {
     std::printf("%s\n", next.c_str());
   }
@@ -65,8 +66,11 @@ int Status(const StatusFlags& flags) {
       PrintWarnings({warning});
     }
   }
+  if (run->anothers) {
+    PrintWarnings({"its processes are another user's: this is what they have stored last"});
+  }
   v1::JobStatus status = control::Encode(run->report);
-  if (!run->live && !controller::IsFinal(run->report.phase)) {
+  if (!run->live && !run->anothers && !controller::IsFinal(run->report.phase)) {
     status.set_phase("Interrupted");  // its controller is gone without having ended it
   }
   if (flags.output == Output::kJson) {

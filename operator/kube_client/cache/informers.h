@@ -14,6 +14,12 @@
 
 namespace adamant::kube {
 
+/// A kind of objects, and the namespaces in which they are looked at; none: in all.
+struct Watched {
+  Resource resource;
+  std::vector<std::string> namespaces;
+};
+
 /// Informers of one kind, as one: of each of some namespaces, or of all. Who may only list within
 /// namespaces needs one for each.
 ///
@@ -24,22 +30,21 @@ class Informers {
  public:
   using Pointer = typename Informer<T>::Pointer;
 
-  /// `namespaces`: empty: all. `options.selection.ns` is not used. `clock` and `sleeper` must
-  /// outlive this.
+  /// `options.selection.ns` is not used. `clock` and `sleeper` must outlive this.
   Informers(const Client& client,
-            const Resource& resource,
-            const std::vector<std::string>& namespaces,
+            const Watched& watched,
             const InformerOptions& options,
             const typename Informer<T>::Parse& parse,
             const Clock& clock,
             Sleeper& sleeper) {
     const std::vector<std::string> all = {""};
-    for (const std::string& ns : namespaces.empty() ? all : namespaces) {
+    for (const std::string& ns : watched.namespaces.empty() ? all : watched.namespaces) {
       InformerOptions of_this = options;
       of_this.selection.ns = ns;
       of_this.seed += informers_.size();  // their watches do not end together
       informers_.emplace(
-          ns, std::make_unique<Informer<T>>(client, resource, of_this, parse, clock, sleeper));
+          ns,
+          std::make_unique<Informer<T>>(client, watched.resource, of_this, parse, clock, sleeper));
     }
   }
 

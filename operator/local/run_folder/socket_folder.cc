@@ -50,8 +50,19 @@ bool IsKept(const std::filesystem::path& folder) {
   return is_ours && (!is_open || is_sticky);
 }
 
-// Empty, or why the folder cannot be made in `parent`, a path without links.
-std::string WhyNotIn(const std::filesystem::path& parent) {
+// The first of a folder and those above it that others may put something else in; empty: none.
+std::filesystem::path OpenToOthers(std::filesystem::path folder) {
+  for (; IsKept(folder); folder = folder.parent_path()) {
+    if (folder == folder.parent_path()) {
+      return {};
+    }
+  }
+  return folder;
+}
+
+// Empty, or why the folder cannot be made in `parent`, a path without links. Of the run's folder
+// none above is looked at: who may put another in its place has the run.
+std::string WhyNotIn(const std::filesystem::path& parent, bool is_run) {
   const std::string& path = parent.native();
   if (path.size() + 1 + kTemplate.size() > kMostBytes) {
     return "its path is too long for sockets";
@@ -62,14 +73,10 @@ std::string WhyNotIn(const std::filesystem::path& parent) {
   if (!std::filesystem::is_directory(parent)) {
     return "it is no folder";
   }
-  for (std::filesystem::path folder = parent;; folder = folder.parent_path()) {
-    if (!IsKept(folder)) {
-      return "other users may move what is in " + folder.string();
-    }
-    if (folder == folder.parent_path()) {
-      return "";
-    }
-  }
+  const std::filesystem::path open = OpenToOthers(parent);
+  return open.empty() || (is_run && open != parent)
+             ? ""
+             : "other users may move what is in " + open.string();
 }
 
 // Opens a folder and locks it, where its file system has locks; -1 where another program has it.
@@ -134,7 +141,7 @@ absl::StatusOr<SocketFolder> SocketFolder::Make(const RunPaths& paths,
   for (const std::filesystem::path& parent : parents) {
     std::error_code error;
     const std::filesystem::path resolved = std::filesystem::canonical(parent, error);
-    std::string why = error ? error.message() : WhyNotIn(resolved);
+    std::string why = error ? error.message() : WhyNotIn(resolved, parent == paths.root);
     std::string path = resolved / kTemplate;
     if (why.empty() && mkdtemp(path.data()) == nullptr) {
       why = std::generic_category().message(errno);

@@ -2,9 +2,12 @@
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -30,6 +33,7 @@ constexpr std::chrono::seconds kAnswerTimeout{3};
 constexpr std::chrono::seconds kStartTime{2};
 constexpr std::chrono::milliseconds kRetryInterval{50};
 constexpr std::uint64_t kMaxAnswerBytes = std::uint64_t{4} << 20;
+constexpr std::string_view kUnix = "unix:";
 
 absl::StatusOr<RunStatus> AskController(const RunPaths& paths) {
   absl::StatusOr<std::string> endpoint = ReadFile(paths.endpoint(), 256);
@@ -44,6 +48,11 @@ absl::StatusOr<RunStatus> AskController(const RunPaths& paths) {
   }
   if (address.empty()) {
     return absl::UnavailableError(paths.endpoint().string() + " is empty");
+  }
+  if (address.starts_with(kUnix) && access(address.c_str() + kUnix.size(), W_OK) != 0 &&
+      errno == EACCES) {
+    return absl::PermissionDeniedError("the processes of " + paths.root.string() +
+                                       " are another user's");
   }
   const auto stub = v1::Controller::NewStub(rpc::NewChannel(address, kMaxAnswerBytes));
   grpc::ClientContext context;
@@ -87,6 +96,15 @@ absl::StatusOr<RunStatus> ReadState(const RunPaths& paths) {
                    .not_taken = NotTaken(manifest)};
 }
 
+// What is stored may be a step ahead of metrics.csv, or of its copy: that tells nothing.
+absl::StatusOr<RunStatus> ReadStateOfAnothers(const RunPaths& paths) {
+  ADAMANT_ASSIGN_OR_RETURN(RunStatus status, ReadState(paths));
+  status.anothers = true;
+  status.damage.clear();
+  status.gone_back.clear();
+  return status;
+}
+
 }  // namespace
 
 absl::StatusOr<RunStatus> ReadRunStatus(const std::filesystem::path& run_dir) {
@@ -96,6 +114,9 @@ absl::StatusOr<RunStatus> ReadRunStatus(const std::filesystem::path& run_dir) {
   while (true) {
     ADAMANT_ASSIGN_OR_RETURN(const bool controlled, RunLock::IsControlled(paths));
     absl::StatusOr<RunStatus> status = controlled ? AskController(paths) : ReadState(paths);
+    if (absl::IsPermissionDenied(status.status())) {
+      status = ReadStateOfAnothers(paths);
+    }
     if (status.ok() || std::chrono::steady_clock::now() >= until) {
       return status;
     }

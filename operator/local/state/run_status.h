@@ -9,9 +9,10 @@
 namespace adamant::local {
 
 /// State of a run: asked of its controller while that runs, else read from the run directory
-/// (then `live` is false and only what is stored is known).
+/// (then `live` is false and only what is stored is known), also while it runs as another user.
 struct RunStatus {
   bool live = false;
+  bool anothers = false;  ///< it runs, and its controller answers another user only
   controller::JobReport report;
   std::string damage = {};     ///< of what is stored, and is not needed as there is a copy
   std::string gone_back = {};  ///< that what is stored lacks epochs that have ended

@@ -37,8 +37,7 @@ class InformersTest : public testing::Test {
   Informers<std::string> Of(const Names& namespaces) {
     return Informers<std::string>(
         client_,
-        kPods,
-        namespaces,
+        {kPods, namespaces},
         {.selection = {.ns = "not used"}},
         [](const Json& pod) { return std::make_shared<std::string>(KeyOf(pod).ns); },
         clock_,

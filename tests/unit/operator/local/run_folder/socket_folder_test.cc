@@ -122,6 +122,18 @@ TEST_F(SocketFolderTest, WhereOthersMayMoveAFolderAboveItIsNotMade) {
               HasSubstr("other users may move what is in " + paths_.root.string()));
 }
 
+// Who may move the run has it.
+TEST_F(SocketFolderTest, OfTheRunsFolderNoneAboveIsLookedAt) {
+  std::filesystem::permissions(paths_.root, std::filesystem::perms::all);
+  const RunPaths inner{paths_.root / "run"};
+  std::filesystem::create_directory(inner.root);
+  std::filesystem::permissions(inner.root, std::filesystem::perms::owner_all);
+  const auto sockets = SocketFolder::Make(inner, {inner.root});
+  EXPECT_TRUE(sockets.ok()) << sockets.status();
+  std::filesystem::permissions(inner.root, std::filesystem::perms::all);
+  EXPECT_FALSE(SocketFolder::Make(inner, {inner.root}).ok());
+}
+
 TEST_F(SocketFolderTest, APlaceIsTakenByItsPathWithoutLinks) {
   const std::filesystem::path link = paths_.root / "link";
   std::filesystem::create_directory_symlink("/tmp", link);
