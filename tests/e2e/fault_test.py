@@ -134,12 +134,16 @@ class FaultTest(adamant.TestCase):
         self.assertEqual(code, 0, output)
         self.assert_counted_once(run, EPOCHS, EXAMPLES)
 
-    def processor_seconds(self, buckets):
+    def least_processor_seconds(self, buckets):
+        """Of two runs: until it is stopped a job also trains, the more the longer others keep the machine busy."""
+        return min(self.processor_seconds(buckets, run) for run in (1, 2))
+
+    def processor_seconds(self, buckets, number):
         """What all processes of a job use to start and to stop."""
         job = self.long_job(epochs=1000)
         job.write_text(job.read_text().replace("buckets: 8", f"buckets: {buckets}"))
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        run = self.run_in(f"run-{buckets}").train(job)
+        run = self.run_in(f"run-{buckets}-{number}").train(job)
         run.await_epoch(0, timeout=120)
         begin = time.monotonic()
         run.process.send_signal(signal.SIGINT)
@@ -150,7 +154,7 @@ class FaultTest(adamant.TestCase):
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     def test_starts_and_stops_cost_no_more_than_in_proportion_to_the_buckets(self):
-        few, some, many = (self.processor_seconds(buckets) for buckets in (8, 1500, 3000))
+        few, some, many = (self.least_processor_seconds(buckets) for buckets in (8, 1500, 3000))
         self.assertLess(many - few, 3 * (some - few))  # twice as much if linear, 4 times if quadratic
 
     def test_a_reader_that_leaves_stops_the_run_and_it_can_be_resumed(self):
