@@ -184,6 +184,8 @@ class DryRunTest(unittest.TestCase):
         cls.addClassCleanup(cls.helm.close)
         for name in (NAMESPACE, *chart_values.NAMESPACES):
             cls.cluster.kubectl("create", "namespace", name)
+        # A pod is only taken where its account is, which a dry run does not make.
+        cls.cluster.kubectl("create", "serviceaccount", "-n", NAMESPACE, "adamant-check")
         levels = [f"pod-security.kubernetes.io/{mode}=restricted" for mode in ("enforce", "warn")]
         cls.cluster.kubectl("label", "namespace", NAMESPACE, *levels)
         install_monitoring(cls.cluster)
