@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """The chart in a cluster with nodes, as a platform team uses it: installed, tested by `helm test`, upgraded, rolled back."""
 
+import os
 import re
+import subprocess
 import time
 import unittest
 
 import chart_test
 from cluster import Cluster
-from operator_rig import OPERATORS, image, measured, require
+from operator_rig import OPERATORS, PROGRAMS, image, measured, require
 
 ROLES = ("worker", "data-server", "parameter-server")
 LOST = re.compile(r"^(\S+)-0 deleted: another pod after (\S+) s, joined after (\S+) s$", re.MULTILINE)
@@ -47,14 +49,16 @@ class HelmTest(unittest.TestCase):
         self.assertEqual(self.left("trainingjobs,serviceaccounts,roles,rolebindings").count("serviceaccount/adamant-check"), 0)
         self.assertEqual([name for name in self.left("trainingjobs,roles,rolebindings") if "adamant-check" in name], [])
 
-    def test_where_no_operator_leads_helm_test_fails_and_says_so(self):
+    def test_where_no_operator_leads_the_check_fails_and_says_so(self):
         self.cluster.kubectl("scale", "-n", OPERATORS, chart_test.DEPLOYMENT, "--replicas=0")
         self.addCleanup(self.await_operators)
         self.addCleanup(self.cluster.kubectl, "scale", "-n", OPERATORS, chart_test.DEPLOYMENT, "--replicas=2")
-        with self.assertRaises(OSError):
-            self.helm.run("test", chart_test.RELEASE, "--timeout", "5m")
-        log = self.cluster.kubectl("logs", "-n", OPERATORS, "adamant-check")
-        self.assertIn("training is still waited for; the job is not looked at by any operator", log)
+        done = subprocess.run([PROGRAMS / "kubectl-adamant", "check", "-n", OPERATORS, "--timeout", "10"],
+                              env={**os.environ, "KUBECONFIG": str(self.cluster.kubeconfig())},
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("training is still waited for; the job is not looked at by any operator", done.stdout)
+        self.assertIn("job deleted", done.stdout)
 
 
 if __name__ == "__main__":
