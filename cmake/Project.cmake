@@ -56,6 +56,9 @@ if(ADAMANT_SANITIZE)
     # Those that are left out are a quarter of the time to compile. The address sanitizer sees most of what they would.
     add_compile_options(-fno-sanitize-recover=undefined -fno-sanitize=null,object-size,vptr)
   endif()
+  if(ADAMANT_SANITIZE MATCHES "thread")
+    include_directories(BEFORE cmake/tsan)
+  endif()
 endif()
 
 if(ADAMANT_FUZZ)
