@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "services/common/base/system/listen.h"
 #include "services/common/rpc/server.h"
 #include "services/common/rpc/tls/channel_security.h"
 
@@ -64,9 +65,10 @@ std::shared_ptr<grpc::Channel> NewChannel(const std::string& address,
   // Members talk to each other directly.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
+  const bool is_plain = security == nullptr || IsUnixSocket(address);
   return grpc::CreateCustomChannel(
       address,
-      security == nullptr ? grpc::InsecureChannelCredentials() : MakeChannelCredentials(*security),
+      is_plain ? grpc::InsecureChannelCredentials() : MakeChannelCredentials(*security),
       arguments);
 }
 

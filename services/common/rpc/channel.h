@@ -18,7 +18,7 @@ struct ServerOptions;
 
 /// A channel with a connection of its own (others to the same address do not share it, so that they
 /// cannot block each other), made when first used. Every channel of the project comes from here.
-/// `security`: null: plain text; not kept.
+/// `security`: null: plain text, as to a Unix socket; not kept.
 std::shared_ptr<grpc::Channel> NewChannel(const std::string& address,
                                           std::uint64_t max_message_bytes,
                                           const Liveness& liveness = {},

@@ -12,7 +12,6 @@
 #include "services/common/rpc/byte_buffer.h"
 #include "services/common/rpc/status_grpc.h"
 #include "services/common/rpc/stream_guard.h"
-#include "services/common/rpc/tls/server_security.h"
 
 namespace adamant::rpc {
 namespace {
@@ -79,9 +78,7 @@ class MethodsService::ServerStream final : public FrameStream {
 
   [[nodiscard]] bool Cancelled() override { return context_.IsCancelled(); }
 
-  [[nodiscard]] const security::PeerIdentity* peer() const override {
-    return entry_.client == nullptr ? nullptr : &entry_.client->identity;
-  }
+  [[nodiscard]] const security::PeerIdentity* peer() const override { return ClientOf(entry_); }
 
  private:
   absl::StatusOr<IncomingFrame> ReadHello(grpc::ByteBuffer& message) {
@@ -109,6 +106,9 @@ MethodsService::MethodsService(Options options) : options_(std::move(options)) {
     Add(method.name.c_str(), [this, &method](grpc::ServerContext& context, Streamer& streamer) {
       return ServeUnary(method, context, streamer);
     });
+  }
+  if (options_.grace) {
+    certified_calls_.emplace(*options_.grace);
   }
   if (options_.is_own_job) {
     guard_.emplace(StreamGuard::Limits{});
@@ -148,33 +148,24 @@ absl::Status MethodsService::ServeUnary(const UnaryMethod& method,
   }
   entry.place.reset();
   const Caller caller{.cancelled = [&context] { return context.IsCancelled(); },
-                      .identity = entry.client == nullptr ? nullptr : &entry.client->identity};
+                      .identity = ClientOf(entry)};
   ADAMANT_ASSIGN_OR_RETURN(const std::string reply, method.handler(request, caller));
   const grpc::Slice bytes(reply);
   streamer.Write(grpc::ByteBuffer(&bytes, 1));
   return absl::OkStatus();
 }
 
-// Whose certificate ended too long ago is refused, on a connection that it has kept.
-absl::StatusOr<std::unique_ptr<MethodsService::Client>> MethodsService::FindClient(
-    grpc::ServerContext& context) {
-  const auto peer = options_.grace ? PeerOf(*context.auth_context()) : std::nullopt;
-  if (!peer) {
-    return nullptr;
-  }
-  const security::WallTime end = peer->not_after + *options_.grace;
-  if (std::chrono::system_clock::now() >= end) {
-    return absl::UnauthenticatedError("the certificate of this connection has ended");
-  }
-  return std::make_unique<Client>(
-      Client{.identity = peer->identity,
-             .place = expiry_.Watch(end, [&context] { context.TryCancel(); })});
+// Null where nobody knows.
+const security::PeerIdentity* MethodsService::ClientOf(const Entry& entry) {
+  return entry.call == nullptr ? nullptr : &entry.call->client().identity;
 }
 
 absl::StatusOr<MethodsService::Entry> MethodsService::LetIn(const JobOf& job_of,
                                                             grpc::ServerContext& context) {
   Entry entry;
-  ADAMANT_ASSIGN_OR_RETURN(entry.client, FindClient(context));
+  if (certified_calls_) {
+    ADAMANT_ASSIGN_OR_RETURN(entry.call, certified_calls_->Enter(context));
+  }
   if (!guard_) {
     return entry;
   }

@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "services/common/rpc/server.h"
 #include "services/common/rpc/stream_guard.h"
-#include "services/common/rpc/tls/call_expiry.h"
+#include "services/common/rpc/tls/certified_calls.h"
 #include "services/common/security/peer_identity.h"
 
 namespace grpc {
@@ -53,16 +53,10 @@ class MethodsService final : public grpc::Service {
   using Serve = std::function<absl::Status(grpc::ServerContext&, Streamer&)>;
   class ServerStream;
 
-  // Who calls, while the call lasts.
-  struct Client {
-    security::PeerIdentity identity;
-    std::unique_ptr<CallExpiry::Place> place;
-  };
-
   // What a call begins with; most of it until its first message has come.
   struct Entry {
-    std::unique_ptr<StreamGuard::Place> place;  // null: the server has no guard
-    std::unique_ptr<Client> client;             // null: it has no certificate
+    std::unique_ptr<StreamGuard::Place> place;   // null: the server has no guard
+    std::unique_ptr<CertifiedCalls::Call> call;  // null: its client has no certificate
 
     // Whether the first message names the job; null: the call has named it.
     std::function<absl::Status(std::string_view message)> identify;
@@ -75,12 +69,14 @@ class MethodsService final : public grpc::Service {
   absl::Status ServeUnary(const UnaryMethod& method,
                           grpc::ServerContext& context,
                           Streamer& streamer);
-  absl::StatusOr<std::unique_ptr<Client>> FindClient(grpc::ServerContext& context);
+  [[nodiscard]] static const security::PeerIdentity* ClientOf(const Entry& entry);
   absl::StatusOr<Entry> LetIn(const JobOf& job_of, grpc::ServerContext& context);
 
   const Options options_;
-  std::optional<StreamGuard> guard_;  // constant after construction; none: all are let in
-  CallExpiry expiry_;
+
+  // Constant after construction.
+  std::optional<CertifiedCalls> certified_calls_;  // none: clients have no certificates
+  std::optional<StreamGuard> guard_;               // none: all are let in
 };
 
 }  // namespace adamant::rpc

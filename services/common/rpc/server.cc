@@ -48,6 +48,14 @@ Door::Limits LimitsFor(const std::vector<UnaryMethod>& methods) {
   return limits;
 }
 
+// Who may open a socket of this machine has no need to prove who they are.
+ServerOptions WithItsSecurity(ServerOptions options) {
+  if (IsUnixSocket(options.address)) {
+    options.security.reset();
+  }
+  return options;
+}
+
 std::shared_ptr<grpc::ServerCredentials> CredentialsOf(const ServerOptions& options) {
   return options.security ? MakeServerCredentials(*options.security)
                           : grpc::InsecureServerCredentials();
@@ -158,8 +166,8 @@ absl::StatusOr<std::unique_ptr<Server>> StartServer(const ServerOptions& options
                                       ": expected host:port");
   }
   CheckCanStartThreads(ThreadsToStart());  // gRPC hangs at its end where its timers have no thread
-  auto server =
-      std::make_unique<GrpcServer>(options, std::move(frame_methods), std::move(unary_methods));
+  auto server = std::make_unique<GrpcServer>(
+      WithItsSecurity(options), std::move(frame_methods), std::move(unary_methods));
   ADAMANT_RETURN_IF_ERROR(server->Start(services));
   return server;
 }

@@ -39,7 +39,8 @@ struct ServerOptions {
   /// themselves. Implied by is_own_job.
   bool has_door = false;
 
-  /// TLS, and who may call what. None: plain text, and whoever reaches the port may call.
+  /// TLS, and who may call what; not of a Unix socket. None: plain text, and whoever reaches the
+  /// port may call. A generated service also enters its calls in CertifiedCalls.
   std::optional<ServerSecurity> security = {};
 };
 

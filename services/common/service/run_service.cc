@@ -18,6 +18,7 @@
 #include "services/common/metrics/metrics.h"
 #include "services/common/rpc/grpc_log.h"
 #include "services/common/rpc/server.h"
+#include "services/common/rpc/tls/tls13.h"
 #include "services/common/rpc/tune_malloc.h"
 #include "services/common/service/control_stream.h"
 #include "services/common/service/flags.h"
@@ -287,6 +288,7 @@ absl::Status Serve(v1::Role role,
 }  // namespace
 
 int RunService(int argc, char** argv, v1::Role role, const ServiceFactory& factory) {
+  rpc::RequireTls13();
   PrepareProcess(ProgramOf(role));
   rpc::TuneMalloc();
   auto parsed = ParseFlags(argc, argv, NameOf(role));

@@ -28,17 +28,19 @@
 #include "services/common/rpc/tls/tls13.h"
 #include "services/common/security/certificate_authority.h"
 #include "services/common/security/identity_store.h"
-#include "tests/unit/services/common/security/identities.h"
+#include "tests/unit/services/common/security/certified.h"
 
 namespace adamant::rpc {
 namespace {
 
+using security::As;
 using security::CertificateAuthority;
+using security::Certified;
 using security::IdentityStore;
-using security::kOperator;
 using security::kWorker;
+using security::MakeAuthority;
 using security::PeerIdentity;
-using security::PrivateKey;
+using security::Renew;
 using security::Role;
 using std::chrono::hours;
 using std::chrono::milliseconds;
@@ -58,42 +60,6 @@ constexpr char kGetRecord[] = "/adamant.v1.ParameterServer/GetRecord";
 constexpr char kJob[] = "17";
 
 security::WallTime Now() { return std::chrono::system_clock::now(); }
-
-CertificateAuthority MakeAuthority() {
-  return CertificateAuthority::Make(Now() - hours(48), hours(24 * 365)).value();
-}
-
-PeerIdentity As(Role role, std::uint32_t slot = 0) {
-  PeerIdentity identity = role == Role::kOperator ? kOperator : kWorker;
-  identity.role = role;
-  identity.slot = slot;
-  return identity;
-}
-
-// How a certificate is made.
-struct Making {
-  security::WallTime begin = Now();
-  std::chrono::seconds life = hours(1);
-};
-
-void Renew(IdentityStore& store,
-           const CertificateAuthority& authority,
-           const PeerIdentity& identity,
-           const Making& making = {}) {
-  const PrivateKey key = PrivateKey::Make().value();
-  const std::string chain =
-      authority.Sign(key.MakeRequest().value(), identity, making.begin, making.life).value();
-  const absl::Status status = store.Set(chain, key, authority.roots(), making.begin);
-  ASSERT_TRUE(status.ok()) << status;
-}
-
-std::shared_ptr<IdentityStore> Certified(const CertificateAuthority& authority,
-                                         const PeerIdentity& identity,
-                                         const Making& making = {}) {
-  auto store = std::make_shared<IdentityStore>();
-  Renew(*store, authority, identity, making);
-  return store;
-}
 
 // Refused calls, as the server tells of them. Threads: any.
 class Refusals {
