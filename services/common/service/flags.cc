@@ -1,17 +1,21 @@
 #include "services/common/service/flags.h"
 
 #include <CLI/CLI.hpp>
+#include <array>
+#include <cstdlib>
 #include <map>
 #include <sstream>
 #include <string>
 
 #include "services/common/base/system/listen.h"
 #include "services/common/rpc/resolve.h"
+#include "services/common/security/certificate.h"
 
 namespace adamant::service {
 namespace {
 
 constexpr int kBadFlags = 2;
+constexpr char kRoots[] = "ADAMANT_ROOTS";
 
 // Empty when `text` is host:port, else what is wrong.
 std::string CheckHostAndPort(const std::string& text) {
@@ -41,6 +45,14 @@ std::string CheckAddresses(const std::string& text) {
   return text.empty() || text.back() == ',' ? CheckAddress("") : "";
 }
 
+// Reads the roots from the environment. Empty, or what is wrong.
+std::string TakeRoots(TlsFlags& flags) {
+  const char* const roots = std::getenv(kRoots);
+  flags.roots = roots == nullptr ? "" : roots;
+  const absl::Status status = security::CheckRoots(flags.roots);
+  return status.ok() ? "" : std::string(kRoots) + ": " + std::string(status.message());
+}
+
 void AddServiceOptions(std::string_view role, CLI::App& app, ServiceFlags& service) {
   const CLI::Validator address(CheckAddress, "HOST:PORT|unix:PATH");
   app.add_option("--controller",
@@ -49,12 +61,15 @@ void AddServiceOptions(std::string_view role, CLI::App& app, ServiceFlags& servi
                  "separated by commas")
       ->required()
       ->check(CLI::Validator(CheckAddresses, "HOST:PORT|unix:PATH,..."));
-  app.add_option("--job", service.job, "UID of the job, for a controller of many");
+  CLI::Option* const job =
+      app.add_option("--job", service.job, "UID of the job, for a controller of many");
   app.add_option("--slot", service.slot, "Position among the job's processes of this kind, from 0")
       ->required();
-  app.add_option("--generation",
-                 service.generation,
-                 "Which of the slot's processes this is, from 1: a later one takes its place");
+  CLI::Option* const generation =
+      app.add_option("--generation",
+                     service.generation,
+                     "Which of the slot's processes this is, from 1: a later one takes its place");
+  AddTlsOptions(app, service.tls)->needs(job)->needs(generation);
   app.add_option("--pod-uid", service.pod_uid, "UID of the pod that this process runs in")
       ->envname("ADAMANT_POD_UID");
   app.add_option("--data-dir", service.data_dir, "Folder of this process alone; made if missing")
@@ -77,6 +92,30 @@ void AddServiceOptions(std::string_view role, CLI::App& app, ServiceFlags& servi
 }
 
 }  // namespace
+
+CLI::Option* AddTlsOptions(CLI::App& app, TlsFlags& flags) {
+  CLI::Option* const certificates =
+      app.add_option("--certificates",
+                     flags.certificates,
+                     "Where operators give certificates, in the form of --controller: the job's "
+                     "processes then talk by TLS alone, and the first roots that they trust are in "
+                     "the variable ADAMANT_ROOTS (PEM)")
+          ->check(CLI::Validator(CheckAddresses, "HOST:PORT|unix:PATH,..."))
+          ->check(CLI::Validator([&flags](const std::string&) { return TakeRoots(flags); }, ""));
+  const std::array options = {
+      certificates,
+      app.add_option("--tls-token", flags.tls_token, "File of the token for a certificate"),
+      app.add_option("--trust-domain", flags.trust_domain, "Whose certificates are trusted"),
+      app.add_option("--namespace", flags.name_space, "Namespace that the process runs in")};
+  for (CLI::Option* const option : options) {
+    for (CLI::Option* const other : options) {
+      if (option != other) {
+        option->needs(other);
+      }
+    }
+  }
+  return certificates;
+}
 
 std::variant<ParsedFlags, int> ParseFlags(int argc, char** argv, std::string_view role) {
   const std::map<std::string, LogLevel> levels = {{"debug", LogLevel::kDebug},

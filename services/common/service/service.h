@@ -47,6 +47,15 @@ class ControllerLink {
   [[nodiscard]] virtual bool stopping() const = 0;
 };
 
+/// Values of the flags by which a process gets its certificate: all of them, or none.
+struct TlsFlags {
+  std::string certificates;         ///< where Issue is served: see rpc::Resolve; empty: no TLS
+  std::filesystem::path tls_token;  ///< a projected token: the kubelet replaces it
+  std::string trust_domain;         ///< whose authority signs
+  std::string name_space;           ///< of Kubernetes, where the process runs
+  std::string roots;                ///< PEM: the first ones that it trusts, of ADAMANT_ROOTS
+};
+
 /// Values of the flags of a service.
 struct ServiceFlags {
   std::string controller;          ///< where it may be: see rpc::Resolve
@@ -60,6 +69,7 @@ struct ServiceFlags {
   std::string node;                ///< parameter servers: machine that it runs on, where known
   std::string zone;                ///< parameter servers: the same, zone
   std::string metrics_listen;      ///< host:port of /metrics; port 0: the kernel chooses
+  TlsFlags tls;
 };
 
 /// Methods that a service answers, beside those of the health service.

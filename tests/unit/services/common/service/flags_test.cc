@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdlib>
 #include <string>
 #include <vector>
+
+#include "tests/unit/services/common/security/certified.h"
 
 namespace adamant::service {
 namespace {
@@ -132,6 +136,74 @@ TEST(FlagsTest, OnlyParameterServersListenForTheirPeers) {
   EXPECT_EQ(flags.replication_listen, "127.0.0.1:9");
   EXPECT_EQ(flags.node, "machine-1");
   EXPECT_EQ(flags.zone, "zone-a");
+}
+
+// Sets ADAMANT_ROOTS while it lives.
+class Roots {
+ public:
+  explicit Roots(const std::string& roots) { setenv("ADAMANT_ROOTS", roots.c_str(), 1); }
+  ~Roots() { unsetenv("ADAMANT_ROOTS"); }
+};
+
+std::vector<std::string> WithTls() {
+  return With({"--job",
+               "uid",
+               "--generation",
+               "1",
+               "--certificates",
+               "a:7071,b:7071",
+               "--tls-token",
+               "/token",
+               "--trust-domain",
+               "adamant.local",
+               "--namespace",
+               "team-a"});
+}
+
+TEST(FlagsTest, TheFlagsOfTlsAreRead) {
+  const std::string pem = security::MakeAuthority().roots();
+  const Roots roots(pem);
+  for (const char* role : {"worker", "data-server", "parameter-server"}) {
+    const auto parsed = Parse(WithTls(), role);
+    ASSERT_TRUE(std::holds_alternative<ParsedFlags>(parsed)) << role;
+    const TlsFlags& tls = std::get<ParsedFlags>(parsed).service.tls;
+    EXPECT_EQ(tls.certificates, "a:7071,b:7071");
+    EXPECT_EQ(tls.tls_token, "/token");
+    EXPECT_EQ(tls.trust_domain, "adamant.local");
+    EXPECT_EQ(tls.name_space, "team-a");
+    EXPECT_EQ(tls.roots, pem);
+  }
+}
+
+TEST(FlagsTest, WithoutTheFlagsOfTlsTheRootsAreNotLookedAt) {
+  const Roots roots("no certificate");
+  const auto parsed = Parse(kRequired);
+  ASSERT_TRUE(std::holds_alternative<ParsedFlags>(parsed));
+  EXPECT_EQ(std::get<ParsedFlags>(parsed).service.tls.certificates, "");
+}
+
+TEST(FlagsTest, TheFlagsOfTlsAreGivenAllOrNone) {
+  const Roots roots(security::MakeAuthority().roots());
+  const std::vector<std::string> all = WithTls();
+  for (std::size_t i = kRequired.size(); i < all.size(); i += 2) {
+    std::vector<std::string> flags = all;
+    const auto flag = flags.begin() + static_cast<std::ptrdiff_t>(i);
+    flags.erase(flag, flag + 2);
+    testing::internal::CaptureStderr();
+    const auto parsed = Parse(flags);
+    const std::string message = testing::internal::GetCapturedStderr();
+    ASSERT_TRUE(std::holds_alternative<int>(parsed)) << all[i];
+    EXPECT_EQ(std::get<int>(parsed), 2);
+    EXPECT_NE(message.find(all[i]), std::string::npos) << message;
+  }
+}
+
+TEST(FlagsTest, TlsNeedsRoots) {
+  EXPECT_EQ(std::get<int>(Parse(WithTls())), 2);
+  const Roots roots("no certificate");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(std::get<int>(Parse(WithTls())), 2);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("ADAMANT_ROOTS"), std::string::npos);
 }
 
 TEST(FlagsTest, HelpIsNoError) { EXPECT_EQ(std::get<int>(Parse({"--help"})), 0); }
