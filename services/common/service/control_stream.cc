@@ -17,6 +17,7 @@
 #include "services/common/rpc/channel.h"
 #include "services/common/rpc/resolve.h"
 #include "services/common/rpc/stream_guard.h"
+#include "services/common/rpc/tls/channel_security.h"
 
 namespace adamant::service {
 namespace {
@@ -53,8 +54,9 @@ ControlStream::ControlStream(std::string controller,
 
 ControlStream::~ControlStream() { Leave(std::chrono::milliseconds(0)); }
 
-void ControlStream::Join(v1::Join join) {
+void ControlStream::Join(v1::Join join, std::shared_ptr<const rpc::ChannelSecurity> security) {
   join_ = std::move(join);
+  security_ = std::move(security);
   join_.set_format_version(protocol::kControlFormatVersion);
   {
     MutexLock lock(mutex_);
@@ -62,7 +64,11 @@ void ControlStream::Join(v1::Join join) {
   }
   thread_ = std::jthread([this] { Run(); });
   term_watch_.emplace(
-      controller_, join_.job(), [this](std::uint64_t term) { OnTerm(term); }, term_interval_);
+      controller_,
+      join_.job(),
+      [this](std::uint64_t term) { OnTerm(term); },
+      term_interval_,
+      security_);
 }
 
 void ControlStream::Send(const v1::MemberMessage& message) {
@@ -207,7 +213,7 @@ void ControlStream::Run() {
 ControlStream::Verdict ControlStream::Attend(grpc::ClientContext& context) {
   const std::vector<std::string> addresses = rpc::Resolve(controller_);
   const std::string& address = addresses[attempts_++ % addresses.size()];
-  const auto channel = rpc::NewChannel(address, kMaxMessageBytes, kLiveness);
+  const auto channel = rpc::NewChannel(address, kMaxMessageBytes, kLiveness, security_.get());
   const auto stub = v1::Controller::NewStub(channel);
   context.AddMetadata(rpc::kJobKey, join_.job());
   const std::unique_ptr<Stream> stream = stub->Attend(&context);

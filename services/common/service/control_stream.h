@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,12 +22,17 @@ namespace grpc {
 class ClientContext;
 }  // namespace grpc
 
+namespace adamant::rpc {
+struct ChannelSecurity;
+}  // namespace adamant::rpc
+
 namespace adamant::service {
 
 /// A process's end of the control stream: joins, stays on the stream, and joins again under its
 /// incarnation when it breaks. Of several controllers that answer it obeys the one of the highest
 /// term that it has heard of.
-/// Threads: Send, Fail, FailDiverged, stopping and RequestStop from any; the others from one.
+/// Threads: Send, Fail, FailDiverged, EndAsReplaced, stopping and RequestStop from any; the others
+/// from one.
 class ControlStream final : public ControllerLink {
  public:
   /// The stream is broken; Rejoined follows when it is up again. Not before Welcome.
@@ -50,8 +56,9 @@ class ControlStream final : public ControllerLink {
                          std::chrono::milliseconds term_interval = TermWatch::kInterval);
   ~ControlStream() override;
 
-  /// Starts to join, with `join` but for the incarnation. Called once.
-  void Join(v1::Join join);
+  /// Starts to join, with `join` but for the incarnation. `security`: of the way to controllers;
+  /// null: plain text. Called once.
+  void Join(v1::Join join, std::shared_ptr<const rpc::ChannelSecurity> security = nullptr);
 
   void Send(const v1::MemberMessage& message) override;
   void Fail(const absl::Status& reason, bool fatal) override;
@@ -61,6 +68,9 @@ class ControlStream final : public ControllerLink {
   /// As Fail, of a job that cannot run as it is: its manifest, or the data that it names, is not
   /// valid.
   void Refuse(const absl::Status& reason);
+
+  /// Another process has this one's place: the end, as when the controller refuses to let it join.
+  void EndAsReplaced(const absl::Status& reason) { EndWith(reason); }
 
   /// Makes Next return StopRequested, once.
   void RequestStop();
@@ -98,6 +108,7 @@ class ControlStream final : public ControllerLink {
   const BackoffOptions backoff_;
   const std::chrono::milliseconds term_interval_;
   v1::Join join_;
+  std::shared_ptr<const rpc::ChannelSecurity> security_;
 
   // Of the stream's thread.
   std::optional<v1::Welcome> welcome_;

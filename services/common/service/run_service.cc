@@ -2,6 +2,8 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -18,10 +20,16 @@
 #include "services/common/metrics/metrics.h"
 #include "services/common/rpc/grpc_log.h"
 #include "services/common/rpc/server.h"
+#include "services/common/rpc/tls/channel_security.h"
+#include "services/common/rpc/tls/server_security.h"
 #include "services/common/rpc/tls/tls13.h"
 #include "services/common/rpc/tune_malloc.h"
+#include "services/common/security/expected_peer.h"
+#include "services/common/security/peer_identity.h"
 #include "services/common/service/control_stream.h"
 #include "services/common/service/flags.h"
+#include "services/common/service/identity_client.h"
+#include "services/common/service/refusals.h"
 #include "services/common/service/service.h"
 #include "services/common/service/stop_signals.h"
 
@@ -36,6 +44,17 @@ constexpr int kFailed = 1;
 constexpr int kBadConfiguration = 2;
 
 constexpr char kPrefix[] = "adamant-";
+
+security::Role SecurityRoleOf(v1::Role role) {
+  switch (role) {
+    case v1::DATA_SERVER:
+      return security::Role::kDataServer;
+    case v1::PARAMETER_SERVER:
+      return security::Role::kParameterServer;
+    default:
+      return security::Role::kWorker;
+  }
+}
 
 const char* ProgramOf(v1::Role role) {
   switch (role) {
@@ -223,15 +242,73 @@ struct Listeners {
   }
 };
 
-// Serves the endpoints, and tells `join` where.
+// Null: no TLS.
+absl::StatusOr<std::unique_ptr<IdentityClient>> MakeIdentityClient(v1::Role role,
+                                                                   const ServiceFlags& flags) {
+  if (flags.tls.certificates.empty()) {
+    return nullptr;
+  }
+  const IdentityClient::Options options{.flags = flags.tls,
+                                        .identity = {.trust_domain = flags.tls.trust_domain,
+                                                     .name_space = flags.tls.name_space,
+                                                     .role = SecurityRoleOf(role),
+                                                     .job_uid = flags.job,
+                                                     .slot = flags.slot,
+                                                     .generation = flags.generation}};
+  if (const absl::Status status = security::CheckIdentity(options.identity); !status.ok()) {
+    return absl::InvalidArgumentError("--trust-domain, --namespace or --job: " +
+                                      std::string(status.message()));
+  }
+  return std::make_unique<IdentityClient>(options);
+}
+
+// What a process with TLS has besides its certificate.
+struct Security {
+  Security(std::shared_ptr<const security::IdentityStore> identity,
+           const std::string& trust_domain,
+           metrics::Registry& registry)
+      : refusals(registry),
+        server{.identity = identity,
+               .on_refused = [this](const rpc::Refusal& refusal) { refusals.Add(refusal); }},
+        members(identity),
+        controller(std::make_shared<const rpc::ChannelSecurity>(rpc::ChannelSecurity{
+            .identity = identity, .peer = security::ExpectOperator(trust_domain)})) {}
+  Security(const Security&) = delete;
+  Security& operator=(const Security&) = delete;
+
+  Refusals refusals;
+  const rpc::ServerSecurity server;
+  const rpc::MemberSecurity members;
+  const std::shared_ptr<const rpc::ChannelSecurity> controller;
+};
+
+// Waits for the first certificate. False when the process should end instead. One that is refused
+// it may be replaced by another which is not, so that this is Unavailable.
+absl::StatusOr<bool> GetCertificate(IdentityClient& identity, ControlStream& stream) {
+  const absl::Status status = identity.Start([&stream](const absl::Status& why) {
+    stream.EndAsReplaced(absl::FailedPreconditionError(
+        "operators refuse to renew its certificate: " + std::string(why.message())));
+  });
+  if (absl::IsPermissionDenied(status)) {
+    return absl::UnavailableError("operators refuse it a certificate: " +
+                                  std::string(status.message()));
+  }
+  return status.ok();  // else it was told to stop
+}
+
+// Serves the endpoints, and tells `join` where. `security`: null: plain text.
 absl::StatusOr<Listeners> Listen(Endpoints endpoints,
                                  const ServiceFlags& flags,
+                                 const Security* security,
                                  OwnJob& job,
                                  v1::Join& join) {
   Listeners listeners;
   rpc::ServerOptions options{.address = flags.listen,
                              .max_message_bytes = endpoints.max_message_bytes,
                              .is_own_job = [&job](std::string_view name) { return job.Is(name); }};
+  if (security != nullptr) {
+    options.security = security->server;
+  }
   if (!endpoints.frame_methods.empty() || !endpoints.unary_methods.empty()) {
     ADAMANT_ASSIGN_OR_RETURN(
         listeners.service,
@@ -251,9 +328,11 @@ absl::StatusOr<Listeners> Listen(Endpoints endpoints,
 
 // Everything between the flags and the exit. `configured` tells whether the process got as far as
 // joining: what fails before is a matter of flags and configuration, unless it is Unavailable.
+// `identity`: null: no TLS.
 absl::Status Serve(v1::Role role,
                    const ServiceFlags& flags,
                    ControlStream& stream,
+                   IdentityClient* identity,
                    const ServiceFactory& factory,
                    bool& configured) {
   ADAMANT_ASSIGN_OR_RETURN(std::string uid, NewUid());
@@ -266,14 +345,27 @@ absl::Status Serve(v1::Role role,
   metrics::Registry registry;
   ADAMANT_ASSIGN_OR_RETURN(const auto exposer,
                            metrics::Exposer::Start(flags.metrics_listen, registry));
-  ADAMANT_ASSIGN_OR_RETURN(const auto service, factory(ServiceContext{flags, stream, registry}));
+  std::optional<Security> security;
+  if (identity != nullptr) {
+    security.emplace(identity->store(), flags.tls.trust_domain, registry);
+  }
+  ADAMANT_ASSIGN_OR_RETURN(
+      const auto service,
+      factory({flags, stream, registry, security ? security->members : rpc::MemberSecurity()}));
+  if (security) {
+    ADAMANT_ASSIGN_OR_RETURN(const bool has_certificate, GetCertificate(*identity, stream));
+    if (!has_certificate) {
+      return absl::OkStatus();
+    }
+  }
   v1::Join join = MakeJoin(role, flags, std::move(uid));
   join.set_metrics_address(exposer->address());
   OwnJob job;
-  ADAMANT_ASSIGN_OR_RETURN(const Listeners listeners,
-                           Listen(service->GetEndpoints(), flags, job, join));
+  ADAMANT_ASSIGN_OR_RETURN(
+      const Listeners listeners,
+      Listen(service->GetEndpoints(), flags, security ? &*security : nullptr, job, join));
   configured = true;
-  stream.Join(std::move(join));
+  stream.Join(std::move(join), security ? security->controller : nullptr);
   const absl::Status status = Drive(*service, stream, job);
   if (status.ok()) {
     v1::MemberMessage leaving;
@@ -303,14 +395,23 @@ int RunService(int argc, char** argv, v1::Role role, const ServiceFactory& facto
     return kFailed;
   }
   ControlStream stream(flags.service.controller);
+  const auto identity = MakeIdentityClient(role, flags.service);
+  if (!identity.ok()) {
+    LogError("failed", {{"error", std::string(identity.status().message())}});
+    return kBadConfiguration;
+  }
   std::atomic<bool> signalled = false;
   const StopSignals signals([&] {
     signalled = true;
     stream.RequestStop();
+    if (*identity != nullptr) {
+      (*identity)->Stop();
+    }
   });
   rpc::KeepGrpc();  // now, because its threads must not take those signals
   bool configured = false;
-  const absl::Status status = Serve(role, flags.service, stream, factory, configured);
+  const absl::Status status =
+      Serve(role, flags.service, stream, identity->get(), factory, configured);
   if (status.ok()) {
     LogInfo("stopped");
     return signalled ? flags.signalled_exit_code : 0;

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "services/common/rpc/server.h"
+#include "services/common/rpc/tls/member_security.h"
 
 namespace adamant::v1 {
 enum Role : int;
@@ -133,6 +134,10 @@ struct ServiceContext {
   const ServiceFlags& flags;
   ControllerLink& controller;
   metrics::Registry& metrics;
+
+  /// Of the channels to the job's other processes. Those to the controller, and the servers of the
+  /// endpoints, RunService makes.
+  rpc::MemberSecurity security;
 };
 
 using ServiceFactory =

@@ -8,7 +8,9 @@
 
 #include "proto/adamant/v1/control.grpc.pb.h"
 #include "services/common/rpc/channel.h"
+#include "services/common/rpc/frame.h"
 #include "services/common/rpc/resolve.h"
+#include "services/common/rpc/tls/channel_security.h"
 
 namespace adamant::service {
 namespace {
@@ -17,8 +19,11 @@ constexpr std::chrono::seconds kAnswerTimeout{1};
 constexpr std::uint64_t kMaxAnswerBytes = 1024;
 
 // 0 when nobody answers.
-std::uint64_t AskTerm(const std::string& address, const std::string& job) {
-  const auto stub = v1::Controller::NewStub(rpc::NewChannel(address, kMaxAnswerBytes));
+std::uint64_t AskTerm(const std::string& address,
+                      const std::string& job,
+                      const rpc::ChannelSecurity* security) {
+  const auto stub =
+      v1::Controller::NewStub(rpc::NewChannel(address, kMaxAnswerBytes, {}, security));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kAnswerTimeout);
   v1::GetTermRequest request;
@@ -32,11 +37,13 @@ std::uint64_t AskTerm(const std::string& address, const std::string& job) {
 TermWatch::TermWatch(std::string controller,
                      std::string job,
                      std::function<void(std::uint64_t)> on_term,
-                     std::chrono::milliseconds interval)
+                     std::chrono::milliseconds interval,
+                     std::shared_ptr<const rpc::ChannelSecurity> security)
     : controller_(std::move(controller)),
       job_(std::move(job)),
       on_term_(std::move(on_term)),
       interval_(interval),
+      security_(std::move(security)),
       thread_([this] { Run(); }) {}
 
 TermWatch::~TermWatch() {
@@ -55,7 +62,7 @@ void TermWatch::Run() {
       continue;
     }
     for (const std::string& address : addresses) {
-      if (const std::uint64_t term = AskTerm(address, job_); term != 0) {
+      if (const std::uint64_t term = AskTerm(address, job_, security_.get()); term != 0) {
         on_term_(term);
       }
     }

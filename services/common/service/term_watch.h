@@ -3,10 +3,15 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 
 #include "services/common/base/mutex.h"
+
+namespace adamant::rpc {
+struct ChannelSecurity;
+}  // namespace adamant::rpc
 
 namespace adamant::service {
 
@@ -17,11 +22,12 @@ class TermWatch {
   static constexpr std::chrono::milliseconds kInterval{3'000};
 
   /// `controller`: see rpc::Resolve. `on_term` is called on a thread of this,
-  /// with every term that is heard.
+  /// with every term that is heard. `security`: of the way there; null: plain text.
   TermWatch(std::string controller,
             std::string job,
             std::function<void(std::uint64_t)> on_term,
-            std::chrono::milliseconds interval = kInterval);
+            std::chrono::milliseconds interval = kInterval,
+            std::shared_ptr<const rpc::ChannelSecurity> security = nullptr);
   /// Waits for a call that has begun.
   ~TermWatch();
   TermWatch(const TermWatch&) = delete;
@@ -35,6 +41,7 @@ class TermWatch {
   const std::string job_;
   const std::function<void(std::uint64_t)> on_term_;
   const std::chrono::milliseconds interval_;
+  const std::shared_ptr<const rpc::ChannelSecurity> security_;
 
   Mutex mutex_;
   CondVar changed_;

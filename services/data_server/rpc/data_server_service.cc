@@ -114,7 +114,7 @@ class Running {
           BatchSchedulerOptions scheduler,
           const JobData& data,
           const DataMetrics& metrics,
-          service::ControllerLink& controller)
+          const service::ServiceContext& context)
       : job_{.job_uid = welcome.job_uid(), .attempt = AttemptOf(welcome.attempt())},
         train_examples_(scheduler.train_examples),
         files_(data.files),
@@ -134,16 +134,18 @@ class Running {
                    .train_examples = scheduler.train_examples},
                   builder_,
                   metrics),
-        loop_(
-            {.scheduler = scheduler,
-             .normalisation =
-                 NormalisationOf(welcome.job().spec().data().transformations().normalise(),
-                                 data.train.set->channels),
-             .job = job_},
-            {.send = [&controller](const v1::MemberMessage& message) { controller.Send(message); },
-             .fail = [&controller](const absl::Status& status) { controller.Fail(status, true); }},
-            pipeline_,
-            metrics) {}
+        loop_({.scheduler = scheduler,
+               .normalisation =
+                   NormalisationOf(welcome.job().spec().data().transformations().normalise(),
+                                   data.train.set->channels),
+               .job = job_,
+               .security = context.security},
+              {.send = [&controller = context.controller](
+                           const v1::MemberMessage& message) { controller.Send(message); },
+               .fail = [&controller = context.controller](
+                           const absl::Status& status) { controller.Fail(status, true); }},
+              pipeline_,
+              metrics) {}
 
   absl::Status Serve(rpc::FrameStream& stream) {
     return ServeWork(stream, job_, loop_, pipeline_, metrics_);
@@ -196,8 +198,7 @@ class DataServerService final : public service::Service {
     scheduler.validation_examples = static_cast<std::uint32_t>(data.validation.set->size());
     scheduler.most_frequent = data.validation.set->most_frequent();
     ADAMANT_RETURN_IF_ERROR(CheckParts(scheduler));
-    auto running =
-        std::make_shared<Running>(welcome, scheduler, data, metrics_, context_.controller);
+    auto running = std::make_shared<Running>(welcome, scheduler, data, metrics_, context_);
     MutexLock lock(mutex_);
     running_ = std::move(running);
     return absl::OkStatus();

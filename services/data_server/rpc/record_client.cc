@@ -11,8 +11,11 @@
 #include "proto/adamant/v1/parameter_server.grpc.pb.h"
 #include "services/common/base/log.h"
 #include "services/common/rpc/channel.h"
+#include "services/common/rpc/frame.h"
 #include "services/common/rpc/status_grpc.h"
 #include "services/common/rpc/stream_guard.h"
+#include "services/common/rpc/tls/channel_security.h"
+#include "services/common/security/peer_identity.h"
 #include "services/common/tensor/shard_layout.h"
 
 namespace adamant::data_server {
@@ -120,6 +123,8 @@ class RecordClient::Connections {
  public:
   using Stub = v1::ParameterServer::Stub;
 
+  explicit Connections(rpc::MemberSecurity security) : security_(std::move(security)) {}
+
   void SetMap(BucketAddresses addresses) {
     MutexLock lock(mutex_);
     addresses_ = std::move(addresses);
@@ -139,26 +144,35 @@ class RecordClient::Connections {
     if (address.empty()) {
       return nullptr;
     }
+    if (const std::uint64_t version = security_.version(); version != version_) {
+      version_ = version;
+      stubs_.clear();  // they have an old certificate
+    }
     std::shared_ptr<Stub>& stub = stubs_[address];
     if (stub == nullptr) {
-      stub = v1::ParameterServer::NewStub(rpc::NewChannel(address, kMaxMessageBytes));
+      const auto security = security_.To(security::Role::kParameterServer);
+      stub = v1::ParameterServer::NewStub(
+          rpc::NewChannel(address, kMaxMessageBytes, {}, security.get()));
     }
     return stub;
   }
 
  private:
+  const rpc::MemberSecurity security_;
+
   Mutex mutex_;
   BucketAddresses addresses_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<Stub>> stubs_ ABSL_GUARDED_BY(mutex_);  // by address
+  std::uint64_t version_ ABSL_GUARDED_BY(mutex_) = 0;  // of the identity that they have
 };
 
-RecordClient::RecordClient(const JobAttempt& job,
+RecordClient::RecordClient(const Options& options,
                            RecordHandlers handlers,
                            const DataMetrics& metrics)
-    : job_(job),
+    : job_(options.job),
       handlers_(std::move(handlers)),
       metrics_(metrics),
-      connections_(std::make_unique<Connections>()) {
+      connections_(std::make_unique<Connections>(options.security)) {
   for (int i = 0; i < kThreads; ++i) {
     threads_.emplace_back([this] { Run(); });
   }

@@ -15,6 +15,7 @@
 #include "services/common/base/mutex.h"
 #include "services/common/base/system/job_attempt.h"
 #include "services/common/protocol/control.h"
+#include "services/common/rpc/tls/member_security.h"
 #include "services/data_server/core/messages.h"
 #include "services/data_server/rpc/data_metrics.h"
 
@@ -43,8 +44,13 @@ class RecordClient {
  public:
   using Request = std::variant<ReadRecord, WriteRecord>;
 
+  struct Options {
+    JobAttempt job;
+    rpc::MemberSecurity security;
+  };
+
   /// `metrics` must outlive this.
-  RecordClient(const JobAttempt& job, RecordHandlers handlers, const DataMetrics& metrics);
+  RecordClient(const Options& options, RecordHandlers handlers, const DataMetrics& metrics);
   ~RecordClient();
   RecordClient(const RecordClient&) = delete;
   RecordClient& operator=(const RecordClient&) = delete;

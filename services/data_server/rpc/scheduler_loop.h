@@ -14,6 +14,7 @@
 #include "services/common/base/mutex.h"
 #include "services/common/base/system/job_attempt.h"
 #include "services/common/protocol/control.h"
+#include "services/common/rpc/tls/member_security.h"
 #include "services/data_server/core/batch_scheduler.h"
 #include "services/data_server/rpc/batch_pipeline.h"
 #include "services/data_server/rpc/record_client.h"
@@ -36,6 +37,7 @@ class SchedulerLoop {
     BatchSchedulerOptions scheduler;
     Normalisation normalisation;
     JobAttempt job = {};
+    rpc::MemberSecurity security = {};
   };
 
   /// All must outlive this.

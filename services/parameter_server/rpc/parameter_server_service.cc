@@ -126,6 +126,7 @@ class ParameterServerService final : public service::Service {
         Peers::Options{
             .job_uid = options.job_uid,
             .self = options.self,
+            .security = context_.security,
             .on_connected = [this](const ServerId& peer) { core_->OnPeerConnected(peer); }},
         peer_metrics_);
     driver_.emplace(CoreDriver::Links{.peers = *peers_,

@@ -53,8 +53,12 @@ void Link::ReadLoop() {
   Backoff backoff({.max = kLongestWait}, options_.seed);
   StreamEndings endings;
   for (;;) {
-    std::shared_ptr<rpc::FrameStream> stream = rpc::OpenFrameStream(
-        options_.address, options_.method, options_.max_message_bytes, {}, options_.job);
+    std::shared_ptr<rpc::FrameStream> stream = rpc::OpenFrameStream(options_.address,
+                                                                    options_.method,
+                                                                    options_.max_message_bytes,
+                                                                    {},
+                                                                    options_.job,
+                                                                    options_.security.get());
     {
       MutexLock lock(mutex_);
       if (stopped_) {

@@ -21,10 +21,11 @@ constexpr std::uint64_t kHeaderRoom = std::uint64_t{1} << 20;
 struct LinkOptions {
   std::string address;  ///< host:port
   std::string method;
-  std::string job;                      ///< that it is for: rpc::OpenFrameStream
-  std::uint64_t max_message_bytes = 0;  ///< received
-  std::string hello;                    ///< header of the first frame of every stream
-  std::uint64_t seed = 0;               ///< of the waits between connections
+  std::string job;  ///< that it is for: rpc::OpenFrameStream
+  std::shared_ptr<const rpc::ChannelSecurity> security = {};  ///< null: plain text
+  std::uint64_t max_message_bytes = 0;                        ///< received
+  std::string hello;       ///< header of the first frame of every stream
+  std::uint64_t seed = 0;  ///< of the waits between connections
 };
 
 /// Handlers of what happens on a link; called on its reading thread.

@@ -4,6 +4,7 @@
 
 #include "services/common/base/ids.h"
 #include "services/common/base/system/job_attempt.h"
+#include "services/common/rpc/tls/member_security.h"
 
 namespace adamant::worker {
 
@@ -12,6 +13,7 @@ struct WorkerIdentity {
   JobAttempt job = {};
   std::uint32_t slot = 0;
   Incarnation incarnation = 0;
+  rpc::MemberSecurity security = {};  ///< by which it proves that
 };
 
 /// Introduces the worker to a server: `hello` is a v1::ExchangeHello or a v1::WorkHello, and

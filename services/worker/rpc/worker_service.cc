@@ -24,7 +24,10 @@ constexpr std::chrono::seconds kStopTimeout{4};
 }  // namespace
 
 WorkerService::WorkerService(const service::ServiceContext& context)
-    : controller_(context.controller), slot_(context.flags.slot), metrics_(context.metrics) {}
+    : controller_(context.controller),
+      slot_(context.flags.slot),
+      security_(context.security),
+      metrics_(context.metrics) {}
 
 WorkerService::~WorkerService() {
   if (worker_ != nullptr) {
@@ -50,7 +53,8 @@ absl::Status WorkerService::Start(const v1::Welcome& welcome) {
   const WorkerIdentity identity = {
       .job = {.job_uid = welcome.job_uid(), .attempt = AttemptOf(welcome.attempt())},
       .slot = slot_,
-      .incarnation = welcome.incarnation()};
+      .incarnation = welcome.incarnation(),
+      .security = security_};
   loop_ = std::make_unique<ExchangeLoop>(identity,
                                          ExchangeLoop::Parts{.worker = *worker_,
                                                              .inbox = inbox_,

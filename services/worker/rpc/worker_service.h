@@ -34,6 +34,7 @@ class WorkerService final : public service::Service {
 
   service::ControllerLink& controller_;
   const std::uint32_t slot_;
+  const rpc::MemberSecurity security_;
   const SystemClock clock_;
   WorkerMetrics metrics_;
   Inbox inbox_;

@@ -8,6 +8,7 @@
 #include "services/common/codec/buckets.h"
 #include "services/common/protocol/format_versions.h"
 #include "services/common/rpc/frame.h"
+#include "services/common/security/peer_identity.h"
 #include "services/parameter_server/rpc/peers/peer_stream.h"
 
 namespace adamant::parameter_server {
@@ -65,11 +66,14 @@ class Peers::Link {
             .hello = Hello(options_.job_uid, options_.self, to_),
             .connect =
                 [this] {
+                  const auto security =
+                      options_.security.To(security::Role::kParameterServer, to_.slot);
                   return rpc::OpenFrameStream(address_,
                                               kDeliverMethod,
                                               kMaxReplyBytes,
                                               kLiveness,
-                                              std::to_string(options_.job_uid));
+                                              std::to_string(options_.job_uid),
+                                              security.get());
                 },
             .on_open =
                 [this, &opened] {

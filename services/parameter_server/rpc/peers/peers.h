@@ -7,6 +7,7 @@
 #include <string>
 
 #include "services/common/base/mutex.h"
+#include "services/common/rpc/tls/member_security.h"
 #include "services/parameter_server/core/replication/messages.h"
 #include "services/parameter_server/rpc/peers/peer_metrics.h"
 
@@ -26,6 +27,7 @@ class Peers {
   struct Options {
     std::uint64_t job_uid = 0;
     ServerId self = {};
+    rpc::MemberSecurity security = {};
 
     /// The ways to a peer are open, or one of them is open anew. Called on any thread, without a
     /// lock.

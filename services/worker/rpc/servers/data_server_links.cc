@@ -7,6 +7,7 @@
 #include "proto/adamant/v1/data_server.pb.h"
 #include "services/common/base/rng.h"
 #include "services/common/protocol/format_versions.h"
+#include "services/common/security/peer_identity.h"
 
 namespace adamant::worker {
 
@@ -50,6 +51,7 @@ LinkOptions DataServerLinks::OptionsFor(const ServerAddress& place) const {
   return {.address = place.address,
           .method = "/adamant.v1.DataServer/Work",
           .job = std::to_string(identity_.job.job_uid),
+          .security = identity_.security.To(security::Role::kDataServer, place.slot),
           .max_message_bytes = batch_bytes + kHeaderRoom,
           .hello = request.SerializeAsString(),
           .seed = MixSeed(identity_.incarnation, identity_.slot, place.slot)};

@@ -6,6 +6,7 @@
 #include "proto/adamant/v1/parameter_server.pb.h"
 #include "services/common/base/rng.h"
 #include "services/common/protocol/format_versions.h"
+#include "services/common/security/peer_identity.h"
 
 namespace adamant::worker {
 
@@ -29,12 +30,14 @@ void ParameterServerLinks::Send(ServerSlot server, rpc::OutgoingFrame frame) {
 std::unique_ptr<Link> ParameterServerLinks::Open(const ServerAddress& place) {
   v1::ExchangeRequest request;
   Introduce(identity_, protocol::kExchangeFormatVersion, *request.mutable_hello());
-  LinkOptions options = {.address = place.address,
-                         .method = "/adamant.v1.ParameterServer/Exchange",
-                         .job = std::to_string(identity_.job.job_uid),
-                         .max_message_bytes = max_message_bytes_ + kHeaderRoom,
-                         .hello = request.SerializeAsString(),
-                         .seed = MixSeed(identity_.incarnation, identity_.slot, place.slot)};
+  LinkOptions options = {
+      .address = place.address,
+      .method = "/adamant.v1.ParameterServer/Exchange",
+      .job = std::to_string(identity_.job.job_uid),
+      .security = identity_.security.To(security::Role::kParameterServer, place.slot),
+      .max_message_bytes = max_message_bytes_ + kHeaderRoom,
+      .hello = request.SerializeAsString(),
+      .seed = MixSeed(identity_.incarnation, identity_.slot, place.slot)};
   LinkHandlers handlers;
   handlers.on_hello = [this](const rpc::IncomingFrame& frame) { return OnHello(frame); };
   handlers.on_change = [this, server = place.slot](bool connected) {
