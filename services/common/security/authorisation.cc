@@ -52,6 +52,13 @@ absl::Status Authorise(std::string_view method,
   return has_job && !is_its ? Denied(method, caller, "is of another job") : absl::OkStatus();
 }
 
+absl::Status CheckNamedSlot(const PeerIdentity* caller, std::uint32_t slot) {
+  return caller == nullptr || caller->slot == slot
+             ? absl::OkStatus()
+             : absl::PermissionDeniedError(FormatIdentity(*caller) + " speaks for slot " +
+                                           std::to_string(slot));
+}
+
 std::string FormatRules() {
   std::string table = "| method |";
   std::string line = "|---|";

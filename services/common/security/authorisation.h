@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,11 @@ bool IsAllowed(std::string_view method, Role role);
 absl::Status Authorise(std::string_view method,
                        const PeerIdentity& caller,
                        const PeerIdentity& server);
+
+/// Checks that a caller is of the slot that its first message names. `caller`: null: nobody knows
+/// who it is, as there is no TLS, and may be of any.
+/// Errors: PermissionDenied, naming both.
+absl::Status CheckNamedSlot(const PeerIdentity* caller, std::uint32_t slot);
 
 /// The rules as a table of Markdown, as docs/security.md has it.
 std::string FormatRules();

@@ -8,6 +8,7 @@
 #include "proto/adamant/v1/data_server.pb.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/protocol/format_versions.h"
+#include "services/common/security/authorisation.h"
 #include "services/data_server/rpc/message_codec.h"
 #include "services/data_server/rpc/work_stream.h"
 
@@ -79,6 +80,7 @@ absl::Status ServeWork(rpc::FrameStream& stream,
     return absl::InvalidArgumentError("a stream begins with a WorkHello");
   }
   const v1::WorkHello& hello = first.hello();
+  ADAMANT_RETURN_IF_ERROR(security::CheckNamedSlot(stream.peer(), hello.worker_slot()));
   const WorkerId worker{.slot = hello.worker_slot(), .incarnation = hello.worker_incarnation()};
   const auto work = std::make_shared<WorkStream>(stream, pipeline, metrics);
   if (const std::string refusal = Refusal(hello, job); !refusal.empty()) {

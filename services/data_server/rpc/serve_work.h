@@ -17,7 +17,8 @@ std::string JobOfWork(std::string_view header);
 
 /// Serves one stream of "/adamant.v1.DataServer/Work" until it ends.
 /// Threads: any; blocks, and starts one that writes.
-/// Errors: InvalidArgument for a worker that breaks the protocol; those of the stream.
+/// Errors: InvalidArgument for a worker that breaks the protocol; PermissionDenied for one whose
+/// hello is not that of its certificate; those of the stream.
 absl::Status ServeWork(rpc::FrameStream& stream,
                        const JobAttempt& job,
                        SchedulerLoop& loop,

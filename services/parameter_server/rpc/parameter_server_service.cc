@@ -101,7 +101,8 @@ class ParameterServerService final : public service::Service {
                                      return ServeExchange(gate_, traffic_metrics_, stream);
                                    },
                                .job_of = JobOfExchange}},
-            .unary_methods = RecordMethods(gate_),
+            .unary_methods =
+                RecordMethods(gate_, [this](std::uint32_t part) { return view_->OwnerOf(part); }),
             .replication_methods = {{.name = kDeliverMethod,
                                      .handler =
                                          [this](rpc::FrameStream& stream) {

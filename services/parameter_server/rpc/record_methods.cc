@@ -1,13 +1,16 @@
 #include "services/parameter_server/rpc/record_methods.h"
 
+#include <charconv>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "proto/adamant/v1/parameter_server.pb.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/security/peer_identity.h"
 #include "services/parameter_server/core/buckets/records.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
 #include "services/parameter_server/rpc/gate/pending.h"
@@ -69,7 +72,36 @@ absl::StatusOr<std::string> GetRecord(CoreGate& gate, const std::string& bytes) 
   return reply.SerializeAsString();
 }
 
+// Of the part in a record's key, "ledger/PART"; nothing of another key.
+std::optional<std::uint32_t> PartOf(std::string_view key) {
+  constexpr std::string_view kPrefix = "ledger/";
+  if (!key.starts_with(kPrefix)) {
+    return std::nullopt;
+  }
+  key.remove_prefix(kPrefix.size());
+  std::uint32_t part = 0;
+  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), part);
+  return error == std::errc() && end == key.data() + key.size() ? std::optional(part)
+                                                                : std::nullopt;
+}
+
+// Whether a data server may write a record.
+absl::Status CheckWriter(const security::PeerIdentity* writer,
+                         std::string_view key,
+                         const PartOwner& owner) {
+  if (writer == nullptr) {
+    return absl::OkStatus();
+  }
+  const std::optional<std::uint32_t> part = PartOf(key);
+  if (part.has_value() && owner(*part) == writer->slot) {
+    return absl::OkStatus();
+  }
+  return absl::PermissionDeniedError(security::FormatIdentity(*writer) +
+                                     " may not write a record of a part that is not its own");
+}
+
 absl::StatusOr<std::string> PutRecord(CoreGate& gate,
+                                      const PartOwner& owner,
                                       const std::string& bytes,
                                       const rpc::Caller& caller) {
   const auto pending = std::make_shared<Pending<RecordAnswer>>();
@@ -77,6 +109,7 @@ absl::StatusOr<std::string> PutRecord(CoreGate& gate,
     const CoreGate::Pass core = gate.Enter();
     v1::PutRecordRequest request;
     ADAMANT_RETURN_IF_ERROR(Parse(bytes, core, request));
+    ADAMANT_RETURN_IF_ERROR(CheckWriter(caller.identity, request.key(), owner));
     ADAMANT_RETURN_IF_ERROR(
         core->records().Put(request.key(),
                             request.expected_version(),
@@ -101,19 +134,21 @@ absl::StatusOr<std::string> PutRecord(CoreGate& gate,
 
 }  // namespace
 
-std::vector<rpc::UnaryMethod> RecordMethods(CoreGate& gate) {
+std::vector<rpc::UnaryMethod> RecordMethods(CoreGate& gate, PartOwner owner) {
   const std::string service = "/adamant.v1.ParameterServer/";
-  return {
-      {.name = service + "GetRecord",
-       .max_request_bytes = kMaxGetBytes,
-       .handler = [&gate](const std::string& request,
-                          const rpc::Caller&) { return GetRecord(gate, request); },
-       .job_of = JobOf<v1::GetRecordRequest>},
-      {.name = service + "PutRecord",
-       .max_request_bytes = kMaxPutBytes,
-       .handler = [&gate](const std::string& request,
-                          const rpc::Caller& caller) { return PutRecord(gate, request, caller); },
-       .job_of = JobOf<v1::PutRecordRequest>}};
+  return {{.name = service + "GetRecord",
+           .max_request_bytes = kMaxGetBytes,
+           .handler = [&gate](const std::string& request,
+                              const rpc::Caller&) { return GetRecord(gate, request); },
+           .job_of = JobOf<v1::GetRecordRequest>},
+          {.name = service + "PutRecord",
+           .max_request_bytes = kMaxPutBytes,
+           .handler =
+               [&gate, owner = std::move(owner)](const std::string& request,
+                                                 const rpc::Caller& caller) {
+                 return PutRecord(gate, owner, request, caller);
+               },
+           .job_of = JobOf<v1::PutRecordRequest>}};
 }
 
 }  // namespace adamant::parameter_server

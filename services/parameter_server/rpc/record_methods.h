@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "services/common/rpc/server.h"
@@ -7,7 +10,13 @@
 
 namespace adamant::parameter_server {
 
-/// GetRecord and PutRecord of "adamant.v1.ParameterServer". `gate` must outlive them. Threads: any.
-std::vector<rpc::UnaryMethod> RecordMethods(CoreGate& gate);
+/// Returns the slot of the data server that dispatches a part, by the newest map; nothing while
+/// there is no map, or no such part.
+using PartOwner = std::function<std::optional<std::uint32_t>(std::uint32_t part)>;
+
+/// GetRecord and PutRecord of "adamant.v1.ParameterServer". A data server that has a certificate
+/// may write records of its own parts alone; it tries again until the maps of both agree. `owner`
+/// is called while the gate is open. `gate` must outlive them. Threads: any.
+std::vector<rpc::UnaryMethod> RecordMethods(CoreGate& gate, PartOwner owner);
 
 }  // namespace adamant::parameter_server

@@ -57,6 +57,13 @@ bool ClusterView::HasSuccessors() const {
   });
 }
 
+std::optional<std::uint32_t> ClusterView::OwnerOf(std::uint32_t part) const {
+  const MutexLock lock(mutex_);
+  return membership_.has_value() && part < membership_->part_owner.size()
+             ? std::optional(membership_->part_owner[part])
+             : std::nullopt;
+}
+
 void ClusterView::Apply() {
   const std::vector<Configuration>& configurations = membership_->buckets;
   for (std::size_t i = 0; i < std::min(configurations.size(), configurations_.size()); ++i) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -38,6 +39,9 @@ class ClusterView {
 
   /// Returns true if others hold a bucket that this server is primary of, so it can be handed over.
   [[nodiscard]] bool HasSuccessors() const;
+
+  /// Returns the slot of the data server that dispatches a part; nothing where that is not known.
+  [[nodiscard]] std::optional<std::uint32_t> OwnerOf(std::uint32_t part) const;
 
  private:
   void Apply() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

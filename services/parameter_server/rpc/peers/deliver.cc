@@ -8,6 +8,7 @@
 #include "services/common/base/status_macros.h"
 #include "services/common/codec/buckets.h"
 #include "services/common/protocol/format_versions.h"
+#include "services/common/security/authorisation.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
 #include "services/parameter_server/rpc/messages/message_batch.h"
 
@@ -47,6 +48,7 @@ absl::StatusOr<bool> Greet(CoreGate& gate, rpc::FrameStream& stream, ServerId& f
     return absl::InvalidArgumentError("the first frame of a stream is no ReplicationHello");
   }
   from = codec::Decode(hello.from());
+  ADAMANT_RETURN_IF_ERROR(security::CheckNamedSlot(stream.peer(), from.slot));
   v1::ReplicationHelloReply reply;
   {
     const CoreGate::Pass core = gate.Enter();

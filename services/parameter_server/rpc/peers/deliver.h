@@ -21,7 +21,7 @@ std::string JobOfDeliver(std::string_view header);
 /// the core, in order.
 /// Threads: any; blocks.
 /// Errors: Unavailable while the gate is closed (the peer comes again); InvalidArgument for a peer
-/// that breaks the protocol.
+/// that breaks the protocol; PermissionDenied for one whose hello is not that of its certificate.
 absl::Status ServeDeliver(CoreGate& gate, const PeerMetrics& metrics, rpc::FrameStream& stream);
 
 }  // namespace adamant::parameter_server

@@ -13,6 +13,7 @@
 #include "services/common/base/status_macros.h"
 #include "services/common/codec/updates.h"
 #include "services/common/protocol/format_versions.h"
+#include "services/common/security/authorisation.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
 #include "services/parameter_server/rpc/messages/frame_codec.h"
 #include "services/parameter_server/rpc/workers/replies.h"
@@ -120,6 +121,16 @@ absl::Status Exchange::WhyGivenUp() const {
   return stream_.Cancelled() ? absl::CancelledError("the stream was cancelled") : GateClosed();
 }
 
+// Whether the hello is that of who has sent it. What reads says no slot.
+absl::Status CheckSender(const v1::ExchangeHello& hello, const security::PeerIdentity* sender) {
+  if (hello.read_only()) {
+    return absl::OkStatus();
+  }
+  return sender != nullptr && sender->role == security::Role::kExporter
+             ? absl::PermissionDeniedError(security::FormatIdentity(*sender) + " may only read")
+             : security::CheckNamedSlot(sender, hello.worker_slot());
+}
+
 // Why the client is refused; empty when it is not.
 std::string Refusal(const v1::ExchangeHello& hello, const ParameterServer& core) {
   if (hello.format_version() != protocol::kExchangeFormatVersion) {
@@ -144,6 +155,7 @@ std::string Exchange::AdmitWriter(const v1::ExchangeHello& hello, ParameterServe
 }
 
 absl::Status Exchange::HandleHello(const v1::ExchangeHello& hello, v1::ExchangeHelloReply& reply) {
+  ADAMANT_RETURN_IF_ERROR(CheckSender(hello, stream_.peer()));
   const CoreGate::Pass core = gate_.Enter();
   if (!core) {
     return GateClosed();

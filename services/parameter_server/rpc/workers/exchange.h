@@ -25,7 +25,8 @@ std::string JobOfExchange(std::string_view header);
 /// as long as the core needs it.
 /// Threads: any; blocks. `metrics` must outlive the core.
 /// Errors: Unavailable while the gate is closed (the client comes again); InvalidArgument for a
-/// client that breaks the protocol; Cancelled when the client left.
+/// client that breaks the protocol; PermissionDenied for one whose hello is not that of its
+/// certificate; Cancelled when the client left.
 absl::Status ServeExchange(CoreGate& gate, const TrafficMetrics& metrics, rpc::FrameStream& stream);
 
 }  // namespace adamant::parameter_server

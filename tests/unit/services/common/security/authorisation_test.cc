@@ -137,5 +137,15 @@ TEST(AuthorisationTest, ARefusalNamesTheMethodAndWhoAsked) {
             "/adamant.v1.Controller/GetStatus: " + FormatIdentity(kWorker) + " may not call it");
 }
 
+TEST(AuthorisationTest, WhoHasACertificateSpeaksForItsOwnSlot) {
+  EXPECT_TRUE(CheckNamedSlot(&kWorker, kWorker.slot).ok());
+  EXPECT_TRUE(CheckNamedSlot(nullptr, 1).ok());
+  const absl::Status refused = CheckNamedSlot(&kWorker, kWorker.slot + 1);
+  EXPECT_TRUE(absl::IsPermissionDenied(refused));
+  EXPECT_THAT(std::string(refused.message()),
+              testing::AllOf(testing::HasSubstr(FormatIdentity(kWorker)),
+                             testing::HasSubstr(std::to_string(kWorker.slot + 1))));
+}
+
 }  // namespace
 }  // namespace adamant::security

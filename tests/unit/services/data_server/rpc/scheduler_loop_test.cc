@@ -16,7 +16,9 @@
 #include "services/common/base/busy_meter.h"
 #include "services/common/metrics/metrics.h"
 #include "services/data_server/rpc/serve_work.h"
+#include "tests/fakes/certified_stream.h"
 #include "tests/fakes/in_memory_frame_stream.h"
+#include "tests/unit/services/common/security/certified.h"
 
 namespace adamant::data_server {
 namespace {
@@ -156,6 +158,20 @@ TEST_F(SchedulerLoopTest, StopEndsEveryStreamAndLaterOnes) {
   EXPECT_EQ(AwaitEvaluated(1).examples(), kExamples);
   loop_.Stop();
   workers.push_back(NewWorker({.slot = 1, .incarnation = 1}));
+}
+
+TEST_F(SchedulerLoopTest, AWorkerIsOfTheSlotOfItsCertificate) {
+  fakes::InMemoryLink link;
+  const auto client = link.TakeClient();
+  fakes::CertifiedStream stream(link.TakeServer(), security::As(security::Role::kWorker, 3));
+  v1::WorkRequest hello;
+  hello.mutable_hello()->set_format_version(1);
+  hello.mutable_hello()->set_job_uid(kJobUid);
+  hello.mutable_hello()->set_worker_slot(2);
+  hello.mutable_hello()->set_worker_incarnation(1);
+  EXPECT_TRUE(client->Write({.header = hello.SerializeAsString(), .payload = {}}).ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(
+      ServeWork(stream, {.job_uid = kJobUid}, loop_, pipeline_, metrics_)));
 }
 
 TEST_F(SchedulerLoopTest, ALoopThatIsHeldUpIsBusy) {

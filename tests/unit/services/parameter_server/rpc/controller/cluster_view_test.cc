@@ -97,5 +97,18 @@ TEST_F(ClusterViewTest, RolesAreCounted) {
               HasSubstr("adamant_parameter_server_buckets{copy=\"secondary\"} 1"));
 }
 
+TEST_F(ClusterViewTest, ThePartsAreThoseOfTheNewestMap) {
+  EXPECT_EQ(view_.OwnerOf(0), std::nullopt);
+  protocol::Membership map = Map(VersionIn(1, 1), 1, {0});
+  map.part_owner = {3, 4};
+  view_.OnMembership(map);
+  EXPECT_EQ(view_.OwnerOf(1), 4);
+  EXPECT_EQ(view_.OwnerOf(2), std::nullopt);
+  map.version = VersionIn(1, 2);
+  map.part_owner = {3, 3};
+  view_.OnMembership(map);
+  EXPECT_EQ(view_.OwnerOf(1), 3);
+}
+
 }  // namespace
 }  // namespace adamant::parameter_server

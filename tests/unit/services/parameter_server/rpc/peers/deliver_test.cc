@@ -10,7 +10,9 @@
 
 #include "proto/adamant/v1/replication.pb.h"
 #include "services/parameter_server/rpc/messages/message_batch.h"
+#include "tests/fakes/certified_stream.h"
 #include "tests/fakes/in_memory_frame_stream.h"
+#include "tests/unit/services/common/security/certified.h"
 #include "tests/unit/services/parameter_server/rpc/lone_server.h"
 
 namespace adamant::parameter_server {
@@ -124,6 +126,20 @@ TEST_F(DeliverTest, AServerThatStopsIsUnavailable) {
   gate_.Close();
   EXPECT_TRUE(Send({.configuration_version = 1, .kind = Released{}}).ok());
   EXPECT_EQ(End().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(DeliverTest, APeerIsOfTheSlotOfItsCertificate) {
+  const auto greet_as = [this](std::uint32_t slot) {
+    fakes::InMemoryLink link;
+    const auto client = link.TakeClient();
+    fakes::CertifiedStream stream(link.TakeServer(),
+                                  security::As(security::Role::kParameterServer, slot));
+    EXPECT_TRUE(client->Write({.header = GoodHello().SerializeAsString(), .payload = {}}).ok());
+    client->CloseWrites();
+    return ServeDeliver(gate_, metrics_, stream);
+  };
+  EXPECT_TRUE(greet_as(kPeer.slot).ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(greet_as(kPeer.slot + 2)));
 }
 
 }  // namespace

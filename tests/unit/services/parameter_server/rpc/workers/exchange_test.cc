@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "proto/adamant/v1/parameter_server.pb.h"
+#include "tests/fakes/certified_stream.h"
 #include "tests/fakes/exchange_client.h"
 #include "tests/fakes/in_memory_frame_stream.h"
+#include "tests/unit/services/common/security/certified.h"
 #include "tests/unit/services/parameter_server/rpc/lone_server.h"
 
 namespace adamant::parameter_server {
@@ -332,6 +334,37 @@ TEST_F(BlockedExchangeTest, APushThatIsNeverCommittedDoesNotKeepTheServerFromSto
 TEST_F(ExchangeTest, AnUnknownShardEndsTheStream) {
   Greet();
   EXPECT_EQ(client_.Call(FetchOf({3})).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+// What becomes of a hello of worker 1, or of one who only reads, whose certificate is `peer`'s.
+absl::Status GreetAs(const security::PeerIdentity& peer, bool read_only) {
+  LoneServer server(Options(1));
+  CoreGate gate;
+  gate.Open(server.core());
+  metrics::Registry registry;
+  const TrafficMetrics metrics(registry);
+  fakes::InMemoryLink link;
+  const auto client = link.TakeClient();
+  fakes::CertifiedStream stream(link.TakeServer(), peer);
+  v1::ExchangeRequest request;
+  request.mutable_hello()->set_format_version(1);
+  request.mutable_hello()->set_job_uid(kJob);
+  request.mutable_hello()->set_worker_slot(read_only ? 0 : 1);
+  request.mutable_hello()->set_worker_incarnation(read_only ? 0 : 1);
+  request.mutable_hello()->set_read_only(read_only);
+  EXPECT_TRUE(client->Write({.header = request.SerializeAsString(), .payload = {}}).ok());
+  client->CloseWrites();
+  return ServeExchange(gate, metrics, stream);
+}
+
+TEST(ExchangeHelloTest, IsThatOfTheCertificate) {
+  EXPECT_TRUE(GreetAs(security::As(security::Role::kWorker, 1), false).ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(GreetAs(security::As(security::Role::kWorker, 0), false)));
+}
+
+TEST(ExchangeHelloTest, AnExporterOnlyReads) {
+  EXPECT_TRUE(GreetAs(security::As(security::Role::kExporter), true).ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(GreetAs(security::As(security::Role::kExporter), false)));
 }
 
 }  // namespace
