@@ -94,10 +94,12 @@ class FakeController::Attendance final : public v1::Controller::Service {
   std::uint64_t term_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-FakeController::FakeController(const std::string& address)
+FakeController::FakeController(const std::string& address,
+                               std::optional<rpc::ServerSecurity> security)
     : attendance_(std::make_unique<Attendance>()) {
   rpc::ServerOptions options;
   options.address = address;
+  options.security = std::move(security);
   auto server = rpc::StartServer(options, {attendance_.get()}, {});
   ADAMANT_CHECK(server.ok(), server.status().ToString());
   server_ = *std::move(server);

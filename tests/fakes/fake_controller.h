@@ -19,7 +19,9 @@ namespace adamant::fakes {
 class FakeController {
  public:
   /// `address`: where to listen; the default lets the kernel choose.
-  explicit FakeController(const std::string& address = "127.0.0.1:0");
+  /// `security`: none: plain text.
+  explicit FakeController(const std::string& address = "127.0.0.1:0",
+                          std::optional<rpc::ServerSecurity> security = {});
   ~FakeController();
 
   [[nodiscard]] const std::string& address() const { return server_->address(); }

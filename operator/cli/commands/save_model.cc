@@ -27,6 +27,11 @@
 #include "services/common/base/status_macros.h"
 #include "services/common/base/system/files.h"
 #include "services/common/job/job.h"
+#include "services/common/rpc/tls/member_security.h"
+#include "services/common/rpc/tls/tls13.h"
+#include "services/common/security/peer_identity.h"
+#include "services/common/service/flags.h"
+#include "services/common/service/identity_client.h"
 
 namespace adamant::cli {
 namespace {
@@ -39,7 +44,24 @@ struct SaveModelFlags {
   bool check = false;
   std::string inputs;
   std::string out;
+  service::TlsFlags tls;
 };
+
+// Null where the servers have no TLS.
+std::unique_ptr<service::IdentityClient> MakeIdentityClient(const service::TlsFlags& flags,
+                                                            std::uint64_t snapshot) {
+  if (flags.certificates.empty()) {
+    return nullptr;
+  }
+  rpc::RequireTls13();
+  return std::make_unique<service::IdentityClient>(
+      service::IdentityClient::Options{.flags = flags,
+                                       .identity = {.trust_domain = flags.trust_domain,
+                                                    .name_space = flags.name_space,
+                                                    .role = security::Role::kExporter,
+                                                    .job_uid = "",
+                                                    .generation = snapshot}});
+}
 
 absl::StatusOr<Json> ReadInput(const SaveModelFlags& flags, const std::string& name) {
   ADAMANT_ASSIGN_OR_RETURN(const std::string text,
@@ -91,11 +113,16 @@ absl::Status SaveModel(const SaveModelFlags& flags) {
   const exports::Metadata metadata = {{"job", name},
                                       {"epoch", std::to_string(epochs)},
                                       {"top1", std::to_string(from.at("accuracy").get<double>())}};
-  const local::ModelSource source{
-      .job_uid = from.at("jobUid"),
-      .snapshot = from.at("snapshot"),
-      .servers = from.at("servers").get<std::vector<std::string>>(),
-      .holders = from.at("primaries").get<std::vector<std::uint32_t>>()};
+  local::ModelSource source{.job_uid = from.at("jobUid"),
+                            .snapshot = from.at("snapshot"),
+                            .servers = from.at("servers").get<std::vector<std::string>>(),
+                            .holders = from.at("primaries").get<std::vector<std::uint32_t>>()};
+  const auto identity = MakeIdentityClient(flags.tls, source.snapshot);
+  if (identity != nullptr) {
+    // One that is refused later cannot open streams to servers, which says so.
+    ADAMANT_RETURN_IF_ERROR(identity->Start([](const absl::Status& /*reason*/) {}));
+    source.security = rpc::MemberSecurity(identity->store());
+  }
   const local::RunPaths paths(flags.out);
   ADAMANT_RETURN_IF_ERROR(local::ExportModel(*parsed.job, source, metadata, paths));
   ADAMANT_ASSIGN_OR_RETURN(local::Recorder recorder,
@@ -117,6 +144,7 @@ void AddSaveModel(CLI::App& app, int& exit_code) {
   command.add_flag("--check", flags->check, "Only see whether it could be written")
       ->excludes(inputs);
   command.add_option("--out", flags->out, "Folder to write to")->required();
+  service::AddTlsOptions(command, flags->tls);
   command.callback([flags, &exit_code] {
     const absl::Status status = flags->check ? CheckOut(flags->out) : SaveModel(*flags);
     if (!status.ok()) {

@@ -9,6 +9,7 @@
 #include "services/common/base/status_macros.h"
 #include "services/common/protocol/format_versions.h"
 #include "services/common/rpc/frame.h"
+#include "services/common/security/peer_identity.h"
 
 namespace adamant::local {
 namespace {
@@ -22,10 +23,9 @@ constexpr std::uint64_t kMaxReplyBytes = std::uint64_t{32} << 20;
 // One read-only stream to a parameter server.
 class Reader {
  public:
-  Reader(const std::string& address, std::uint32_t server, std::uint64_t job_uid)
-      : name_("parameter-server-" + std::to_string(server) + " at " + address),
-        stream_(rpc::OpenFrameStream(
-            address, kExchange, kMaxReplyBytes, {}, std::to_string(job_uid))) {}
+  Reader(const ModelSource& source, std::uint32_t server)
+      : name_("parameter-server-" + std::to_string(server) + " at " + source.servers[server]),
+        stream_(Open(source, server)) {}
 
   ~Reader() { stream_->Cancel(); }
   Reader(const Reader&) = delete;
@@ -85,6 +85,16 @@ class Reader {
   }
 
  private:
+  static std::unique_ptr<rpc::FrameStream> Open(const ModelSource& source, std::uint32_t server) {
+    const auto security = source.security.To(security::Role::kParameterServer, server);
+    return rpc::OpenFrameStream(source.servers[server],
+                                kExchange,
+                                kMaxReplyBytes,
+                                {},
+                                std::to_string(source.job_uid),
+                                security.get());
+  }
+
   // Sends a request; its reply goes into `reply_`, the payload is returned.
   absl::StatusOr<rpc::IncomingFrame> Call(v1::ExchangeRequest& request) {
     request.set_id(++last_id_);
@@ -129,7 +139,7 @@ absl::StatusOr<std::vector<float>> FetchModel(const ModelSource& source,
     if (server >= source.servers.size() || source.servers[server].empty()) {
       return absl::UnavailableError("parameter-server-" + std::to_string(server) + " is not there");
     }
-    Reader reader(source.servers[server], server, source.job_uid);
+    Reader reader(source, server);
     ADAMANT_RETURN_IF_ERROR(reader.Hello(source.job_uid));
     for (std::size_t i = 0; i < shards.size(); i += kShardsPerFetch) {
       const std::size_t count = std::min(kShardsPerFetch, shards.size() - i);

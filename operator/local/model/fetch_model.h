@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "services/common/rpc/tls/member_security.h"
 #include "services/common/tensor/shard_layout.h"
 
 namespace adamant::local {
@@ -18,6 +19,8 @@ struct ModelSource {
   /// Of the copies that are meant, by bucket: then each holder gives its own, primary or not.
   /// Empty: the holders are the primaries, and give what they have under the number.
   std::vector<std::uint64_t> checksums{};
+
+  rpc::MemberSecurity security{};  ///< of the ways to them
 };
 
 /// Fetches all parameters of a snapshot: float32, tensor after tensor in the order and layout of
