@@ -26,9 +26,9 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr seconds kCallTimeout(5);
-constexpr std::uint64_t kMaxAnswerBytes = 64 << 10;
-constexpr rpc::Liveness kLiveness{.connect = std::chrono::milliseconds(2000)};
+constexpr seconds kIssueTimeout(5);
+constexpr std::uint64_t kMaxCertificateBytes = 64 << 10;
+constexpr rpc::Liveness kIssueLiveness{.connect = std::chrono::milliseconds(2000)};
 
 // After which a sleeper looks at the clock: that of the machine goes on while it is suspended.
 constexpr seconds kLongestSleep(60);
@@ -115,10 +115,10 @@ absl::Status IdentityClient::Call(const std::string& address,
   const rpc::ChannelSecurity security{
       .roots = own == nullptr ? options_.flags.roots : own->roots,
       .peer = security::ExpectOperator(options_.flags.trust_domain)};
-  const auto stub =
-      v1::Certificates::NewStub(rpc::NewChannel(address, kMaxAnswerBytes, kLiveness, &security));
+  const auto stub = v1::Certificates::NewStub(
+      rpc::NewChannel(address, kMaxCertificateBytes, kIssueLiveness, &security));
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kCallTimeout);
+  context.set_deadline(std::chrono::system_clock::now() + kIssueTimeout);
   if (!BeginCall(context)) {
     return absl::CancelledError("told to stop");
   }
