@@ -81,9 +81,7 @@ class GeneratedServiceTest : public testing::Test {
                               ++refusals_[std::string(refusal.method)];
                             }};
     auto server =
-        StartServer({.address = address, .has_door = true, .security = std::move(security)},
-                    {&controller_},
-                    {});
+        StartServer({.address = address, .security = std::move(security)}, {&controller_}, {});
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }
