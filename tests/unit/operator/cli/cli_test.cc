@@ -302,5 +302,16 @@ TEST_F(CompletionTest, BashKnowsOptionsOfNestedCommands) {
   EXPECT_THAT(script, HasSubstr("'data/digits') at='data digits'"));
 }
 
+TEST(SaveModelTest, TheFlagsOfTlsAreGivenAllOrNone) {
+  for (const char* flag :
+       {"--certificates a:1", "--tls-token t", "--trust-domain d", "--namespace n"}) {
+    CLI::App app;
+    int exit_code = 0;
+    AddSaveModel(app, exit_code);
+    EXPECT_THROW(app.parse(std::string("save-model --inputs x --out y ") + flag), CLI::ParseError)
+        << flag;
+  }
+}
+
 }  // namespace
 }  // namespace adamant::cli
