@@ -1,7 +1,9 @@
 #include "operator/control/control_server.h"
 
+#include <chrono>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -9,6 +11,7 @@
 
 #include "operator/control/connection.h"
 #include "operator/control/job_settings.h"
+#include "operator/control/member_identity.h"
 #include "operator/control/message_limits.h"
 #include "operator/control/status_codec.h"
 #include "proto/adamant/v1/control.grpc.pb.h"
@@ -19,6 +22,9 @@
 #include "services/common/rpc/server.h"
 #include "services/common/rpc/status_grpc.h"
 #include "services/common/rpc/stream_guard.h"
+#include "services/common/rpc/tls/call_expiry.h"
+#include "services/common/rpc/tls/server_security.h"
+#include "services/common/security/peer_identity.h"
 
 namespace adamant::control {
 namespace {
@@ -30,7 +36,8 @@ constexpr std::uint64_t kMaxMemoryBytes = std::uint64_t{24} << 20;
 
 // A job that is served. Constant but for the status.
 struct Job {
-  std::string name;     // as members say it
+  std::string name;  // as members say it
+  StreamSecurity security = StreamSecurity::kPlain;
   v1::Welcome welcome;  // what all members get
   ControlServer::Sink sink;
   v1::JobStatus status;  // guarded by the service's mutex
@@ -42,7 +49,21 @@ struct Stream {
   std::string peer;                                // as gRPC calls it
   std::unique_ptr<rpc::StreamGuard::Place> place;  // until then
   std::shared_ptr<Job> job;
+  std::optional<security::PeerIdentity> identity{};  // by its certificate; none: without TLS
+  std::unique_ptr<rpc::CallExpiry::Place> expiry{};  // of that certificate
 };
+
+// Who comes by the way of another job's members, or with the certificate of another job.
+absl::Status CheckWay(const Job& job, const std::optional<security::PeerIdentity>& identity) {
+  if (identity.has_value() != (job.security == StreamSecurity::kTls)) {
+    return absl::PermissionDeniedError(identity ? "this job's processes do without TLS"
+                                                : "this job's processes use TLS");
+  }
+  const bool is_of_a_job = identity && identity->role != security::Role::kOperator;
+  return is_of_a_job && identity->job_uid != job.name
+             ? absl::PermissionDeniedError("the certificate is of another job")
+             : absl::OkStatus();
+}
 
 // The job as its members are to run it: processes but data servers need to know how long the
 // schedule is in examples.
@@ -53,27 +74,34 @@ void Adapt(const controller::Welcome& welcome, v1::TrainingJob& job) {
   }
 }
 
-class ControllerService final : public v1::Controller::CallbackService {
+// Serves the calls of all listeners.
+class ControllerService final {
  public:
+  using Reactor = grpc::ServerBidiReactor<v1::MemberMessage, v1::ControllerMessage>;
+
   // The connection of this peer has named a job that is led here.
   using Admit = std::function<void(const std::string& peer)>;
 
   explicit ControllerService(Admit admit) : admit_(std::move(admit)) {}
 
-  grpc::ServerBidiReactor<v1::MemberMessage, v1::ControllerMessage>* Attend(
-      grpc::CallbackServerContext* context) override {
-    auto owned = std::make_unique<Connection>(*context);
-    Connection* const connection = owned.get();
-    auto place = LetIn(*context);
-    const absl::Status let_in = place.status();
+  // Before there are streams by TLS.
+  void SetSecurity(std::chrono::seconds grace, std::function<void(Mismatch)> on_mismatch) {
+    grace_ = grace;
+    on_mismatch_ = std::move(on_mismatch);
+  }
+
+  Reactor* Attend(grpc::CallbackServerContext* context) {
+    Stream entered{.connection = std::make_unique<Connection>(*context),
+                   .peer = context->peer(),
+                   .place = nullptr,
+                   .job = nullptr};
+    Connection* const connection = entered.connection.get();
+    const absl::Status let_in = Enter(*context, entered);
     ConnectionId id = 0;
     {
       const MutexLock lock(mutex_);
       id = ++last_connection_;
-      Stream& stream = streams_[id];
-      stream.connection = std::move(owned);
-      stream.peer = context->peer();
-      stream.place = let_in.ok() ? *std::move(place) : nullptr;
+      streams_[id] = std::move(entered);
     }
     if (!let_in.ok()) {
       connection->Refuse(rpc::ToGrpc(let_in), [this, id] { Remove(id); });
@@ -87,13 +115,13 @@ class ControllerService final : public v1::Controller::CallbackService {
 
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
                                       const v1::GetStatusRequest* request,
-                                      v1::JobStatus* reply) override {
+                                      v1::JobStatus* reply) {
     return Answer(*context, request->job(), [&](const v1::JobStatus& status) { *reply = status; });
   }
 
   grpc::ServerUnaryReactor* GetTerm(grpc::CallbackServerContext* context,
                                     const v1::GetTermRequest* request,
-                                    v1::Term* reply) override {
+                                    v1::Term* reply) {
     return Answer(*context, request->job(), [&](const v1::JobStatus& status) {
       reply->set_term(status.term());
     });
@@ -152,13 +180,14 @@ class ControllerService final : public v1::Controller::CallbackService {
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext& context,
                                    const std::string& name,
                                    const Fill& fill) {
+    const auto identity = IdentityOf(context);
     grpc::Status outcome;
     {
       const MutexLock lock(mutex_);
-      if (const auto job = jobs_.find(name); job != jobs_.end()) {
+      const auto job = jobs_.find(name);
+      outcome = job == jobs_.end() ? NotLed(name) : rpc::ToGrpc(CheckWay(*job->second, identity));
+      if (outcome.ok()) {
         fill(job->second->status);
-      } else {
-        outcome = NotLed(name);
       }
     }
     if (outcome.ok()) {
@@ -169,23 +198,51 @@ class ControllerService final : public v1::Controller::CallbackService {
     return reactor;
   }
 
+  static std::optional<security::PeerIdentity> IdentityOf(
+      const grpc::CallbackServerContext& context) {
+    const auto client = rpc::PeerOf(*context.auth_context());
+    return client ? std::optional(client->identity) : std::nullopt;
+  }
+
   // Who names a job that is not led here is refused before anything of the stream is read.
-  absl::StatusOr<std::unique_ptr<rpc::StreamGuard::Place>> LetIn(
-      grpc::CallbackServerContext& context) {
+  absl::Status Enter(grpc::CallbackServerContext& context, Stream& stream) {
+    if (const auto client = rpc::PeerOf(*context.auth_context())) {
+      stream.identity = client->identity;
+      const security::WallTime end = client->not_after + grace_;
+      if (std::chrono::system_clock::now() >= end) {
+        return absl::UnauthenticatedError("the certificate of this connection has ended");
+      }
+      stream.expiry = expiry_.Watch(end, [&context] { context.TryCancel(); });
+    }
     const auto said = context.client_metadata().find(rpc::kJobKey);
     const bool named = said != context.client_metadata().end();
     if (named) {
       const std::string job(said->second.data(), said->second.size());
       const MutexLock lock(mutex_);
-      if (!jobs_.contains(job)) {
-        return rpc::FromGrpc(NotLed(job));
-      }
+      const auto found = jobs_.find(job);
+      ADAMANT_RETURN_IF_ERROR(found == jobs_.end() ? rpc::FromGrpc(NotLed(job))
+                                                   : CheckWay(*found->second, stream.identity));
     }
-    auto place = guard_.Enter(named, [&context] { context.TryCancel(); });
-    if (named && place.ok()) {
+    ADAMANT_ASSIGN_OR_RETURN(stream.place,
+                             guard_.Enter(named, [&context] { context.TryCancel(); }));
+    if (named) {
       admit_(context.peer());
     }
-    return place;
+    return absl::OkStatus();
+  }
+
+  // Whether a member is who its Join says.
+  absl::Status CheckJoin(const Job& job, const Stream& stream, const v1::Join& join) const {
+    ADAMANT_RETURN_IF_ERROR(CheckWay(job, stream.identity));
+    const Mismatch mismatch = stream.identity ? Compare(join, *stream.identity) : Mismatch::kNone;
+    if (mismatch == Mismatch::kNone) {
+      return absl::OkStatus();
+    }
+    if (on_mismatch_) {
+      on_mismatch_(mismatch);
+    }
+    return absl::PermissionDeniedError("Join says another " + FieldName(mismatch) +
+                                       " than the certificate");
   }
 
   grpc::Status Take(ConnectionId id, const v1::MemberMessage& message) {
@@ -209,6 +266,10 @@ class ControllerService final : public v1::Controller::CallbackService {
         const auto named = jobs_.find(message.join().job());
         if (named == jobs_.end()) {
           return NotLed(message.join().job());
+        }
+        if (const absl::Status is_its = CheckJoin(*named->second, stream, message.join());
+            !is_its.ok()) {
+          return rpc::ToGrpc(is_its);
         }
         stream.job = named->second;
         place = std::move(stream.place);
@@ -238,6 +299,9 @@ class ControllerService final : public v1::Controller::CallbackService {
   }
 
   const Admit admit_;
+  std::chrono::seconds grace_{0};  // as rpc::ServerSecurity's
+  std::function<void(Mismatch)> on_mismatch_;
+  rpc::CallExpiry expiry_;  // before the streams
   rpc::StreamGuard guard_{{.most_waiting = 1024, .most_unnamed = 1}};
   Mutex mutex_;  // taken before those of the connections
   ConnectionId last_connection_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -245,26 +309,60 @@ class ControllerService final : public v1::Controller::CallbackService {
   std::map<std::string, std::shared_ptr<Job>> jobs_ ABSL_GUARDED_BY(mutex_);
 };
 
+// What gRPC serves at one listener.
+class Front final : public v1::Controller::CallbackService {
+ public:
+  explicit Front(ControllerService& service) : service_(service) {}
+
+  ControllerService::Reactor* Attend(grpc::CallbackServerContext* context) override {
+    return service_.Attend(context);
+  }
+  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
+                                      const v1::GetStatusRequest* request,
+                                      v1::JobStatus* reply) override {
+    return service_.GetStatus(context, request, reply);
+  }
+  grpc::ServerUnaryReactor* GetTerm(grpc::CallbackServerContext* context,
+                                    const v1::GetTermRequest* request,
+                                    v1::Term* reply) override {
+    return service_.GetTerm(context, request, reply);
+  }
+
+ private:
+  ControllerService& service_;
+};
+
 class GrpcControlServer final : public ControlServer {
  public:
+  ~GrpcControlServer() override { Stop(); }
+
   absl::Status Start(const std::string& listen) {
-    ADAMANT_ASSIGN_OR_RETURN(server_,
-                             rpc::StartServer({.address = listen,
-                                               .max_message_bytes = kMostMessageBytes,
-                                               .max_memory_bytes = kMaxMemoryBytes,
-                                               .has_door = true},
-                                              {&service_},
-                                              {}));
+    ADAMANT_ASSIGN_OR_RETURN(server_, rpc::StartServer(OptionsAt(listen), {&front_}, {}));
+    return absl::OkStatus();
+  }
+
+  absl::Status Listen(const SecuredListener& listener) override {
+    service_.SetSecurity(listener.security.grace, listener.on_mismatch);
+    rpc::ServerOptions options = OptionsAt(listener.address);
+    options.security = listener.security;
+    const MutexLock lock(mutex_);  // Admit waits for it
+    ADAMANT_ASSIGN_OR_RETURN(secured_server_, rpc::StartServer(options, {&secured_front_}, {}));
     return absl::OkStatus();
   }
 
   [[nodiscard]] const std::string& address() const override { return server_->address(); }
+  [[nodiscard]] std::string secured_address() const override {
+    const MutexLock lock(mutex_);
+    return secured_server_ == nullptr ? "" : secured_server_->address();
+  }
   void AddJob(const std::string& job,
+              StreamSecurity security,
               const v1::TrainingJob& spec,
               const std::string& data_root,
               Sink sink) override {
     auto served = std::make_shared<Job>();
     served->name = job;
+    served->security = security;
     *served->welcome.mutable_job() = spec;
     served->welcome.set_data_root(data_root);
     served->sink = std::move(sink);
@@ -276,11 +374,43 @@ class GrpcControlServer final : public ControlServer {
   void SetReport(const std::string& job, const controller::JobReport& report) override {
     service_.SetReport(job, report);
   }
-  void Stop() override { server_->Stop(); }
+  void Stop() override {
+    if (server_ != nullptr) {
+      server_->Stop();
+    }
+    if (const auto secured = secured_server(); secured != nullptr) {
+      secured->Stop();
+    }
+  }
 
  private:
-  ControllerService service_{[this](const std::string& peer) { server_->Admit(peer); }};
+  static rpc::ServerOptions OptionsAt(const std::string& address) {
+    return {.address = address,
+            .max_message_bytes = kMostMessageBytes,
+            .max_memory_bytes = kMaxMemoryBytes,
+            .has_door = true};
+  }
+
+  // Whichever listener it came to.
+  void Admit(const std::string& peer) {
+    server_->Admit(peer);
+    if (const auto secured = secured_server(); secured != nullptr) {
+      secured->Admit(peer);
+    }
+  }
+
+  std::shared_ptr<rpc::Server> secured_server() const {
+    const MutexLock lock(mutex_);
+    return secured_server_;
+  }
+
+  ControllerService service_{[this](const std::string& peer) { Admit(peer); }};
+  Front front_{service_};
+  Front secured_front_{service_};
   std::unique_ptr<rpc::Server> server_;  // set before there is a job that could be named
+
+  mutable Mutex mutex_;
+  std::shared_ptr<rpc::Server> secured_server_ ABSL_GUARDED_BY(mutex_);  // null: none
 };
 
 }  // namespace

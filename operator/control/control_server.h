@@ -1,17 +1,34 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "operator/control/member_identity.h"
 #include "operator/core/job/job_controller.h"
+#include "services/common/rpc/tls/server_security.h"
 
 namespace adamant::v1 {
 class TrainingJob;
 }  // namespace adamant::v1
 
 namespace adamant::control {
+
+/// Ways in which the members of a job reach its controller.
+enum class StreamSecurity : std::uint8_t { kPlain, kTls };
+
+/// A listener of streams by TLS.
+struct SecuredListener {
+  std::string address;  ///< host:port; port 0: of the kernel's choice
+  rpc::ServerSecurity security;
+
+  /// Called for each member that is not who it says, on any thread; must not wait. Null: nobody
+  /// counts.
+  std::function<void(Mismatch mismatch)> on_mismatch = {};
+};
 
 /// The controllers' gRPC server: control streams become events, messages go out on their streams,
 /// and GetStatus answers with the latest report. Serves many jobs; ConnectionIds are unique among
@@ -25,12 +42,21 @@ class ControlServer {
 
   virtual ~ControlServer() = default;
 
-  /// host:port, with the port in use.
+  /// host:port, with the port in use, of streams without TLS.
   [[nodiscard]] virtual const std::string& address() const = 0;
 
-  /// Admits the streams of members whose Join names `job`; others are told to try again. `spec` and
-  /// `data_root` are handed out in Welcome. `sink` must stay callable until Stop has returned.
+  /// Listens for streams by TLS from now on; those of jobs without it do not come there. To be
+  /// called once at most. Errors: Unavailable.
+  virtual absl::Status Listen(const SecuredListener& listener) = 0;
+
+  /// Likewise, of streams by TLS; "": it does not listen for them.
+  [[nodiscard]] virtual std::string secured_address() const = 0;
+
+  /// Admits the streams of members whose Join names `job`; others are told to try again. By TLS
+  /// Join must say what the member's certificate does. `spec` and `data_root` are handed out in
+  /// Welcome. `sink` must stay callable until Stop has returned.
   virtual void AddJob(const std::string& job,
+                      StreamSecurity security,
                       const v1::TrainingJob& spec,
                       const std::string& data_root,
                       Sink sink) = 0;

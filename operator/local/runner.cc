@@ -173,9 +173,8 @@ absl::Status Runner::Open() {
   }
   ADAMANT_ASSIGN_OR_RETURN(server_,
                            control::StartControlServer(sockets_ ? sockets_->address() : listen_));
-  server_->AddJob(kTheJob, job_, paths_.root.string(), [this](controller::Event event) {
-    events_.Push(std::move(event));
-  });
+  const auto sink = [this](controller::Event event) { events_.Push(std::move(event)); };
+  server_->AddJob(kTheJob, control::StreamSecurity::kPlain, job_, paths_.root.string(), sink);
   server_->SetReport(kTheJob, controller_->Report());
   if (!controller_->IsOver()) {
     ADAMANT_RETURN_IF_ERROR(StoreStart(job_, paths_));

@@ -72,7 +72,7 @@ class ControlServerTest : public testing::Test {
   void Add(const std::string& job, const std::string& name, Heard& heard) {
     v1::TrainingJob spec;
     spec.mutable_metadata()->set_name(name);
-    server_->AddJob(job, spec, "/data", heard.Sink());
+    server_->AddJob(job, StreamSecurity::kPlain, spec, "/data", heard.Sink());
   }
 
   std::unique_ptr<Stream> Join(grpc::ClientContext& context, const std::string& job = "") {
@@ -116,7 +116,7 @@ TEST_F(ControlServerTest, MessagesBecomeEventsAndAnswersReachTheirStream) {
 TEST_F(ControlServerTest, AWelcomeCountsTheScheduleInExamplesOnceTheirNumberIsKnown) {
   v1::TrainingJob spec;
   spec.mutable_spec()->mutable_optimiser()->mutable_schedule()->mutable_warm_up()->set_epochs(0.5);
-  server_->AddJob("epochs", spec, "/data", heard_.Sink());
+  server_->AddJob("epochs", StreamSecurity::kPlain, spec, "/data", heard_.Sink());
   grpc::ClientContext context;
   const auto stream = Join(context, "epochs");
   const auto received = std::get<controller::Received>(NextEvent());
@@ -134,7 +134,7 @@ TEST_F(ControlServerTest, AScheduleGoesOverTheEpochsThatTheWelcomeNames) {
   v1::TrainingJob spec;
   spec.mutable_spec()->mutable_run_policy()->set_epochs(20);
   spec.mutable_spec()->mutable_optimiser()->mutable_schedule()->set_kind(v1::Schedule::KIND_LINEAR);
-  server_->AddJob("longer", spec, "/data", heard_.Sink());
+  server_->AddJob("longer", StreamSecurity::kPlain, spec, "/data", heard_.Sink());
   grpc::ClientContext context;
   const auto stream = Join(context, "longer");
   const auto received = std::get<controller::Received>(NextEvent());
@@ -152,7 +152,7 @@ TEST_F(ControlServerTest, AWelcomeHasTheRatesOfTheAttempt) {
   v1::LayerOptimiser& own = *spec.mutable_spec()->mutable_optimiser()->add_layers();
   own.set_layer("conv1");
   own.set_rate(0.04);
-  server_->AddJob("rates", spec, "/data", heard_.Sink());
+  server_->AddJob("rates", StreamSecurity::kPlain, spec, "/data", heard_.Sink());
   grpc::ClientContext context;
   const auto stream = Join(context, "rates");
   const auto received = std::get<controller::Received>(NextEvent());

@@ -13,13 +13,17 @@ int main() {
     return 1;
   }
   std::cout << (*server)->address() << std::endl;
-  (*server)->AddJob("mine", {}, "/data", [](const adamant::controller::Event& event) {
-    const auto* received = std::get_if<adamant::controller::Received>(&event);
-    if (received != nullptr &&
-        std::holds_alternative<adamant::controller::Join>(received->message)) {
-      std::cout << "joined" << std::endl;
-    }
-  });
+  (*server)->AddJob("mine",
+                    adamant::control::StreamSecurity::kPlain,
+                    {},
+                    "/data",
+                    [](const adamant::controller::Event& event) {
+                      const auto* received = std::get_if<adamant::controller::Received>(&event);
+                      if (received != nullptr &&
+                          std::holds_alternative<adamant::controller::Join>(received->message)) {
+                        std::cout << "joined" << std::endl;
+                      }
+                    });
   for (std::string line; std::getline(std::cin, line);) {
   }
   (*server)->Stop();

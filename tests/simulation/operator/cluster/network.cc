@@ -16,6 +16,7 @@ Hub::~Hub() {
 }
 
 void Hub::AddJob(const std::string& job,
+                 control::StreamSecurity /*security*/,
                  const v1::TrainingJob& /*spec*/,
                  const std::string& /*data_root*/,
                  Sink sink) {

@@ -30,7 +30,12 @@ class Hub final : public control::ControlServer {
   Hub& operator=(const Hub&) = delete;
 
   [[nodiscard]] const std::string& address() const override { return address_; }
+  absl::Status Listen(const control::SecuredListener& /*listener*/) override {
+    return absl::OkStatus();
+  }
+  [[nodiscard]] std::string secured_address() const override { return ""; }
   void AddJob(const std::string& job,
+              control::StreamSecurity security,
               const v1::TrainingJob& spec,
               const std::string& data_root,
               Sink sink) override;

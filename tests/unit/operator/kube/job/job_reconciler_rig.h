@@ -30,11 +30,17 @@ namespace adamant::kube {
 class ScriptedControl final : public control::ControlServer {
  public:
   [[nodiscard]] const std::string& address() const override { return address_; }
+  absl::Status Listen(const control::SecuredListener& /*listener*/) override {
+    return absl::OkStatus();
+  }
+  [[nodiscard]] std::string secured_address() const override { return ""; }
   void AddJob(const std::string& /*uid*/,
+              control::StreamSecurity security,
               const v1::TrainingJob& job,
               const std::string& /*data_root*/,
               Sink sink) override {
     job_ = job;
+    security_ = security;
     sink_ = std::move(sink);
   }
   void RemoveJob(const std::string& /*job*/) override { sink_ = nullptr; }
@@ -64,9 +70,13 @@ class ScriptedControl final : public control::ControlServer {
   /// What members are told of the job.
   [[nodiscard]] const v1::TrainingJob& job() const { return job_; }
 
+  /// How they are to reach it.
+  [[nodiscard]] control::StreamSecurity security() const { return security_; }
+
  private:
   const std::string address_ = "operator:7070";
   v1::TrainingJob job_;
+  control::StreamSecurity security_ = control::StreamSecurity::kPlain;
   Sink sink_;
   std::vector<controller::Send> sent_;
   std::vector<controller::ConnectionId> closed_;
@@ -210,12 +220,12 @@ class JobReconcilerRig : public testing::Test {
   ScriptedControl control_;
   EventRecorder events_{client_, {.component = "operator", .instance = "a"}, clock_, sleeper_};
   RecordedJobs observed_;
-  const ReconcilerContext context_{.client = client_,
-                                   .control = control_,
-                                   .events = events_,
-                                   .clock = clock_,
-                                   .pods = kPodSettings,
-                                   .observer = &observed_};
+  ReconcilerContext context_{.client = client_,
+                             .control = control_,
+                             .events = events_,
+                             .clock = clock_,
+                             .pods = kPodSettings,
+                             .observer = &observed_};
   bool sees_cluster_ = true;  // false: as an operator of some namespaces
   std::shared_ptr<const JobView> view_;
   std::unique_ptr<JobReconciler> reconciler_;
