@@ -4,8 +4,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
+#include <optional>
 #include <set>
 #include <vector>
+
+#include "services/common/job/yaml/scalars.h"
 
 namespace adamant {
 namespace {
@@ -13,6 +17,8 @@ namespace {
 constexpr int kBadFlags = 2;
 constexpr std::size_t kLongestNamespace = 63;
 constexpr std::size_t kLongestSecret = 253;
+constexpr std::chrono::minutes kLeastLife{1};
+constexpr std::chrono::hours kMostLife{24 * 30};
 
 std::string HostName() {
   char name[256] = {};
@@ -75,11 +81,90 @@ std::string CheckSecrets(const std::string& list) {
   return "";
 }
 
+// Empty when it can be the name of who signs certificates, else what is wrong.
+std::string CheckTrustDomain(const std::string& name) {
+  return name.size() <= kLongestSecret && std::ranges::all_of(Split(name, '.'), IsLabel)
+             ? ""
+             : "\"" + name +
+                   "\" is no trust domain: labels of lower-case letters, digits and '-', "
+                   "with dots between them";
+}
+
+// Empty when it can be the life of certificates, else what is wrong.
+std::string CheckLife(const std::string& text) {
+  const auto life = job::ParseDuration(text);
+  return life && *life >= kLeastLife && *life <= kMostLife
+             ? ""
+             : "\"" + text + "\" is no life of certificates: 1m to 720h";
+}
+
+// Each of "HOST:PORT, …" with another port.
+std::string AtPort(const std::string& addresses, int port) {
+  std::string others;
+  for (const std::string& address : Split(addresses, ',')) {
+    others += others.empty() ? "" : ",";
+    others += address.substr(0, address.rfind(':')) + ":" + std::to_string(port);
+  }
+  return others;
+}
+
 // Flags with several values, as they are given: separated by commas.
 struct Lists {
   std::string namespaces;
   std::string pull_secrets;
 };
+
+// Flags of TLS, as they are given.
+struct TlsFlags {
+  std::string mode = "off";
+  std::string life = "24h";
+  kube::OperatorSecurity security;
+  int certificate_port = 7071;
+  int control_port = 7072;
+};
+
+void AddTlsFlags(CLI::App& app, TlsFlags& flags) {
+  app.add_option("--tls",
+                 flags.mode,
+                 "Whether the processes of jobs that begin now use TLS: on, off. A job keeps what "
+                 "it began with")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->capture_default_str();
+  app.add_option("--trust-domain", flags.security.trust_domain, "Whose certificates they have")
+      ->check(CLI::Validator(CheckTrustDomain, "NAME"))
+      ->capture_default_str();
+  app.add_option("--ca-secret",
+                 flags.security.secret,
+                 "Secret in the operators' namespace that the authority is kept in")
+      ->check(CLI::Validator(CheckSecrets, "NAME"))
+      ->capture_default_str();
+  app.add_option("--certificate-life", flags.life, "Life of certificates")
+      ->check(CLI::Validator(CheckLife, "DURATION"))
+      ->capture_default_str();
+  app.add_option(
+         "--certificate-port", flags.certificate_port, "Port where processes get certificates")
+      ->check(CLI::Range(1, 65535))
+      ->capture_default_str();
+  app.add_option("--tls-control-port", flags.control_port, "Port of control streams by TLS")
+      ->check(CLI::Range(1, 65535))
+      ->capture_default_str();
+}
+
+// The hosts are those of streams without TLS.
+std::optional<kube::OperatorSecurity> SecurityOf(const TlsFlags& flags,
+                                                 const kube::OperatorOptions& options) {
+  if (flags.mode == "off") {
+    return std::nullopt;
+  }
+  kube::OperatorSecurity security = flags.security;
+  security.certificate_life =
+      std::chrono::duration_cast<std::chrono::seconds>(*job::ParseDuration(flags.life));
+  security.control_listen = AtPort(options.control_listen, flags.control_port);
+  security.control_service = AtPort(options.pods.control_service, flags.control_port);
+  security.certificates_listen = AtPort(options.control_listen, flags.certificate_port);
+  security.certificates_service = AtPort(options.pods.control_service, flags.certificate_port);
+  return security;
+}
 
 void AddFlags(CLI::App& app, OperatorFlags& flags, Lists& lists) {
   kube::OperatorOptions& options = flags.options;
@@ -124,12 +209,15 @@ std::variant<OperatorFlags, int> ParseOperatorFlags(int argc, char** argv) {
   OperatorFlags flags;
   flags.options.control_listen = "[::]:7070";
   Lists lists;
+  TlsFlags tls;
   AddFlags(app, flags, lists);
+  AddTlsFlags(app, tls);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kBadFlags;
   }
+  flags.options.security = SecurityOf(tls, flags.options);
   flags.options.namespaces = Names(lists.namespaces);
   flags.options.pods.image.pull_secrets = Names(lists.pull_secrets);
   if (flags.options.identity.empty()) {

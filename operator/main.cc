@@ -8,6 +8,7 @@
 #include <string>
 #include <variant>
 
+#include "operator/certificate_metrics.h"
 #include "operator/flags.h"
 #include "operator/job_metrics.h"
 #include "operator/kube/job/operator.h"
@@ -23,6 +24,7 @@
 #include "services/common/metrics/exposer.h"
 #include "services/common/metrics/metrics.h"
 #include "services/common/rpc/grpc_log.h"
+#include "services/common/rpc/tls/tls13.h"
 
 namespace adamant {
 namespace {
@@ -51,6 +53,7 @@ absl::Status Run(const OperatorFlags& flags, const sigset_t& stop_signals) {
                            kube::LoadConfig(flags.config, kube::ProcessEnvironment()));
   kube::Credentials credentials(config, clock);
   OperatorMetrics operator_metrics(registry);
+  CertificateMetrics certificate_metrics(registry, flags.options.security.has_value());
   JobMetrics job_metrics(registry, clock);
   const auto connection = kube::MakeTransport(config, credentials);
   kube::MeteredTransport transport(*connection, operator_metrics, clock);
@@ -58,6 +61,9 @@ absl::Status Run(const OperatorFlags& flags, const sigset_t& stop_signals) {
   kube::OperatorOptions options = flags.options;
   options.observer = &operator_metrics;
   options.job_observer = &job_metrics;
+  if (options.security) {
+    options.security->observer = &certificate_metrics;
+  }
   kube::Operator op(client, kube::Client(transport, clock, sleeper), clock, sleeper, options);
   op.Start();
   const timespec wait{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kProbe).count()};
@@ -77,6 +83,7 @@ int Main(int argc, char** argv) {
     return *exit_code;
   }
   InitLog("operator", LogLevel::kInfo);
+  rpc::RequireTls13();                               // before any thread starts, as below
   const sigset_t stop_signals = BlockStopSignals();  // before any thread starts
   rpc::RouteGrpcLog();
   if (const absl::Status status = Run(std::get<OperatorFlags>(flags), stop_signals); !status.ok()) {

@@ -61,7 +61,9 @@ OperatorMetrics::OperatorMetrics(metrics::Registry& registry)
                                 {{"name", "adamant-operator"}})),
       members_(registry.AddGauge(
           "adamant_operator_members",
-          "Processes that have joined their jobs, each by a control stream; of who leads.")) {}
+          "Processes that have joined their jobs, each by a control stream; of who leads.")),
+      plain_jobs_(registry.AddGauge("adamant_operator_plaintext_jobs",
+                                    "Jobs that run without TLS; of who leads.")) {}
 
 void OperatorMetrics::OnRequest(const kube::HttpRequest& request,
                                 int code,
@@ -116,6 +118,7 @@ void OperatorMetrics::Look(const kube::Operator& op) {
   const kube::OperatorCounts counts = op.Counts();
   leader_.Set(op.leads() ? 1 : 0);
   members_.Set(op.leads() ? static_cast<double>(counts.members) : 0);
+  plain_jobs_.Set(op.leads() ? static_cast<double>(counts.plain_jobs) : 0);
   for (auto& [phase, gauge] : jobs_) {
     gauge.Set(0);
   }

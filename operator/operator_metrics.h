@@ -46,6 +46,7 @@ class OperatorMetrics final : public kube::RequestObserver, public kube::Operato
   const metrics::Counter pods_;
   const metrics::Gauge leader_;
   const metrics::Gauge members_;
+  const metrics::Gauge plain_jobs_;
   std::map<std::string, metrics::Gauge> jobs_;  // by phase; of who calls Look
 
   Mutex mutex_;

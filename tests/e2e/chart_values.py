@@ -39,6 +39,8 @@ SETS = {
     "the jobs of two namespaces": {"namespaces": ["team-a", "team-b"]},
     "no right of the cluster": {
         "namespaces": ["team-a"], "crds": {"enabled": False}, "userRoles": {"create": False}},
+    "TLS": {"tls": {"enabled": True, "trustDomain": "ml.example", "certificateLife": "90m"}},
+    "TLS without a right of the cluster": {"tls": {"enabled": True}, "namespaces": ["team-a"]},
     "roles that are bound by hand": {"userRoles": {"aggregate": False}},
     "no network policy": {"networkPolicy": {"enabled": False}},
     "a narrow network policy": {"networkPolicy": {
@@ -54,6 +56,11 @@ SETS = {
 
 # (path, value): refused by the schema, which names the path. A path of an object that is not known ends in its name.
 WRONG = [
+    ("/tls/enabled", "yes"),
+    ("/tls/trustDomain", "Ours/theirs"),
+    ("/tls/trustDomain", ""),
+    ("/tls/certificateLife", "0h"),
+    ("/tls/certificateLife", "1d"),
     ("/image/repository", ""),
     ("/image/repository", "Not A Name"),
     ("/image/repository", "registry.example/Upper"),

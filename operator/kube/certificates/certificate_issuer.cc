@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "operator/kube/volumes/pod_security.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/rpc/server.h"
 
@@ -14,10 +15,6 @@ constexpr std::chrono::milliseconds kTimeout{3'000};  // of a request, for which
 constexpr std::uint64_t kMaxMemoryBytes = std::uint64_t{8} << 20;
 
 }  // namespace
-
-std::string CertificateAudience(const std::string& trust_domain) {
-  return "adamant.dev/certificates/" + trust_domain;
-}
 
 CertificateIssuer::CertificateIssuer(const Client& client,
                                      const Options& options,

@@ -79,7 +79,4 @@ class CertificateIssuer {
   std::unique_ptr<rpc::Server> server_;  // null: it does not serve
 };
 
-/// Audience of the tokens by which pods ask for certificates.
-std::string CertificateAudience(const std::string& trust_domain);
-
 }  // namespace adamant::kube

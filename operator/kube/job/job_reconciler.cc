@@ -52,8 +52,9 @@ JobReconciler::JobReconciler(const ReconcilerContext& context,
               context.clock,
               [this](const std::string& why) { Handle(controller::ReconcilerFailed{why}); }),
       addresses_(context.control, job_),
+      security_(client_, job_, context.pods),
       resources_(writer_,
-                 context.pods,
+                 security_.pods(),
                  {.handle = [this](const controller::Event& event) { Handle(event); },
                   .handle_exits = [this](const auto& exited) { return HandleExits(exited); }}),
       status_(writer_),
@@ -194,11 +195,14 @@ absl::Status JobReconciler::Open() {
   std::unique_ptr<JobController> controller;
   if (const auto state = stored.entries.find(controller::kStateKey);
       state != stored.entries.end()) {
+    ADAMANT_RETURN_IF_ERROR(security_.Resume(*view_->status));
     ADAMANT_ASSIGN_OR_RETURN(controller, JobController::Restore(Settings(), state->second));
   } else if (view_->status->has_completion_time()) {
     return absl::DataLossError("the job has ended, and its state was deleted");
   } else {
     ADAMANT_RETURN_IF_ERROR(CheckExists());
+    ADAMANT_RETURN_IF_ERROR(
+        security_.Begin(*view_->status, [this] { return WriteStatus(*view_->status); }));
     controller = JobController::Create(Settings(), context_.new_id());
   }
   ADAMANT_ASSIGN_OR_RETURN(const PodViews there, ReadPods());
@@ -292,9 +296,11 @@ controller::JobSettings JobReconciler::Settings() const {
 
 void JobReconciler::ServeJob() {
   context_.control.AddJob(
-      job_.uid, *view_->job, kDataRoot, [inbox = inbox_](controller::Event event) {
-        inbox->Push(std::move(event));
-      });
+      job_.uid,
+      security_.streams(),
+      *view_->job,
+      kDataRoot,
+      [inbox = inbox_](controller::Event event) { inbox->Push(std::move(event)); });
 }
 
 void JobReconciler::HandleSpec() {
@@ -382,7 +388,8 @@ void JobReconciler::Do(const controller::Action& action) {
 
 std::string JobReconciler::Now() const { return FormatTime(context_.clock.WallNow()); }
 
-absl::Status JobReconciler::WriteStatus(const v1::TrainingJobStatus& status) {
+absl::Status JobReconciler::WriteStatus(v1::TrainingJobStatus status) {
+  security_.Tell(status);
   const absl::Status written = status_.Write(status, [this] { return CheckLeads(); });
   if (absl::IsAborted(written)) {
     actions_.OnTakenOver(written);

@@ -19,6 +19,7 @@
 #include "operator/kube/job/job_inbox.h"
 #include "operator/kube/job/job_notes.h"
 #include "operator/kube/job/job_observer.h"
+#include "operator/kube/job/job_security.h"
 #include "operator/kube/job/status_reporter.h"
 #include "operator/kube/pods/pod_object.h"
 #include "operator/kube/resources/job_resources.h"
@@ -102,7 +103,7 @@ class JobReconciler {
   v1::TrainingJobStatus StatusToTell(const controller::JobReport& report, const PodViews& pods);
   [[nodiscard]] Clock::TimePoint NextTimer(Clock::TimePoint now) const;
   [[nodiscard]] std::string Now() const;  // as the API writes times
-  absl::Status WriteStatus(const v1::TrainingJobStatus& status);
+  absl::Status WriteStatus(v1::TrainingJobStatus status);
   absl::Status CheckLeads() const;
 
   const ReconcilerContext& context_;
@@ -119,6 +120,7 @@ class JobReconciler {
 
   JobWriter writer_;
   AddressCheck addresses_;
+  JobSecurity security_;
   JobResources resources_;
   CheckpointRequests checkpoints_;
   StatusReporter status_;

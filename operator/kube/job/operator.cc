@@ -9,6 +9,8 @@
 #include "operator/kube/status/job_status.h"
 #include "proto/adamant/v1/resources.pb.h"
 #include "services/common/base/log.h"
+#include "services/common/rpc/tls/server_security.h"
+#include "services/common/security/identity_store.h"
 
 namespace adamant::kube {
 namespace {
@@ -20,6 +22,49 @@ constexpr char kSweep[] = "";  // in the queue, in place of a job's key
 constexpr std::chrono::minutes kFirstSweep{1};
 constexpr std::chrono::minutes kNextSweep{1};  // after one that has found something
 constexpr std::chrono::minutes kSweepInterval{10};
+
+CertificateObserver::Refusal RefusalOf(control::Mismatch mismatch) {
+  switch (mismatch) {
+    case control::Mismatch::kRole:
+      return CertificateObserver::Refusal::kWrongRole;
+    case control::Mismatch::kSlot:
+      return CertificateObserver::Refusal::kWrongSlot;
+    case control::Mismatch::kGeneration:
+      return CertificateObserver::Refusal::kReplaced;
+    case control::Mismatch::kJob:
+    case control::Mismatch::kNone:
+      return CertificateObserver::Refusal::kWrongJob;
+  }
+  return CertificateObserver::Refusal::kWrongJob;
+}
+
+control::SecuredListener SecuredListenerOf(
+    const OperatorSecurity& settings,
+    const std::shared_ptr<const security::IdentityStore>& identity) {
+  control::SecuredListener listener{.address = settings.control_listen,
+                                    .security = {.identity = identity}};
+  if (CertificateObserver* const observer = settings.observer; observer != nullptr) {
+    listener.security.on_refused = [observer](const rpc::Refusal& refusal) {
+      observer->OnRefused(refusal.peer.empty() ? CertificateObserver::Refusal::kNoCertificate
+                                               : CertificateObserver::Refusal::kWrongRole);
+    };
+    listener.on_mismatch = [observer](control::Mismatch mismatch) {
+      observer->OnRefused(RefusalOf(mismatch));
+    };
+  }
+  return listener;
+}
+
+// Who is who, as the caches show it. Both must outlive what is returned.
+PodIdentities::Sources SourcesOf(const Informers<JobView>& jobs, const Informers<PodView>& pods) {
+  return {.pod = [&pods](const ObjectKey& key) { return pods.Get(key); },
+          .pods_of = [&pods](const std::string& uid) { return pods.ByIndex(kByJob, uid); },
+          .uid_of =
+              [&jobs](const ObjectKey& key) {
+                const auto job = jobs.Get(key);
+                return job != nullptr ? job->uid : "";
+              }};
+}
 
 }  // namespace
 
@@ -58,6 +103,18 @@ Operator::Operator(const Client& client,
                 sleeper) {
   if (options_.namespaces.empty()) {
     nodes_.emplace(client, kNodes, InformerOptions{}, ParseNode, clock, sleeper);
+  }
+  if (options_.security) {
+    const OperatorSecurity& security = *options_.security;
+    issuer_.emplace(client,
+                    CertificateIssuer::Options{.secret = {options_.name_space, security.secret},
+                                               .trust_domain = security.trust_domain,
+                                               .life = security.certificate_life,
+                                               .listen = security.certificates_listen,
+                                               .observer = security.observer},
+                    SourcesOf(jobs_, pods_),
+                    clock,
+                    sleeper);
   }
   AddHandlers();
 }
@@ -141,6 +198,12 @@ void Operator::Start() {
   }
   budgets_.Start();
   events_.Start();
+  if (issuer_) {
+    issuer_->Start([this] {
+      const MutexLock leadership(leadership_mutex_);
+      ListenSecured();
+    });
+  }
   election_.Start();
 }
 
@@ -153,6 +216,9 @@ void Operator::Stop() {
   }
   OnStopped();
   election_.Stop();
+  if (issuer_) {
+    issuer_->Stop();
+  }
   events_.Stop();
   budgets_.Stop();
   if (nodes_) {
@@ -172,6 +238,9 @@ void Operator::OnStarted() {
   if (stopped_ || leads()) {
     return;  // led already: the lease was won again, and nobody had it meanwhile
   }
+  if (issuer_) {
+    issuer_->SetLeads(true);
+  }
   while (!ready()) {
     if (!WaitUntilReady(std::chrono::seconds(1))) {
       LogInfo("waiting for the cluster's jobs, pods, nodes and budgets");
@@ -188,7 +257,7 @@ void Operator::OnStarted() {
                                                             .control = *control_,
                                                             .events = events_,
                                                             .clock = clock_,
-                                                            .pods = options_.pods,
+                                                            .pods = SettingsOfPods(),
                                                             .observer = options_.job_observer});
   const auto queue = std::make_shared<WorkQueue>(clock_, WorkQueueOptions(), options_.observer);
   reconcilers_ = std::make_unique<JobReconcilers>(
@@ -203,11 +272,38 @@ void Operator::OnStarted() {
     queue_ = queue;
   }
   LogInfo("leads", {{"control", control_->address()}});
+  ListenSecured();
   for (int i = 0; i < options_.workers; ++i) {
     workers_.emplace_back([this] { WorkLoop(); });
   }
   EnqueueAll();
   queue->AddAfter(kSweep, kFirstSweep);
+}
+
+PodSettings Operator::SettingsOfPods() const {
+  PodSettings settings = options_.pods;
+  if (issuer_) {
+    settings.security = PodSecurity{.control_service = options_.security->control_service,
+                                    .certificates = options_.security->certificates_service,
+                                    .trust_domain = options_.security->trust_domain,
+                                    .roots = [this] { return issuer_->roots(); }};
+  }
+  return settings;
+}
+
+// Once it both leads and has a certificate.
+void Operator::ListenSecured() {
+  if (!issuer_ || !leads() || issuer_->identity()->Get() == nullptr) {
+    return;
+  }
+  absl::Status status =
+      control_->Listen(SecuredListenerOf(*options_.security, issuer_->identity()));
+  status.Update(issuer_->Serve());
+  if (!status.ok()) {
+    return LogError("cannot listen for TLS", {{"error", status.ToString()}});
+  }
+  LogInfo("listens for TLS",
+          {{"control", control_->secured_address()}, {"certificates", issuer_->address()}});
 }
 
 void Operator::OnStopped() {
@@ -219,6 +315,10 @@ void Operator::OnStopped() {
   }
   if (queue == nullptr) {
     return;
+  }
+  if (issuer_) {
+    issuer_->SetLeads(false);
+    issuer_->StopServing();
   }
   queue->ShutDown();
   workers_.clear();
@@ -237,6 +337,9 @@ OperatorCounts Operator::Counts() const {
   OperatorCounts counts;
   for (const auto& job : jobs_.All()) {
     const v1::RolesStatus& roles = job->status->roles();
+    const bool is_on = job->status->has_start_time() && !job->status->has_completion_time();
+    const bool is_plain = job->status->security().mode() != v1::SecurityStatus::MODE_T_L_S;
+    counts.plain_jobs += is_on && is_plain ? 1 : 0;
     ++counts.jobs[std::string(PhaseText(*job->status))];
     counts.members += static_cast<std::size_t>(std::max<std::int64_t>(
         0,

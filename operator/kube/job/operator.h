@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "operator/control/control_server.h"
+#include "operator/kube/certificates/certificate_issuer.h"
+#include "operator/kube/certificates/certificate_observer.h"
 #include "operator/kube/job/job_observer.h"
 #include "operator/kube/job/job_reconciler.h"
 #include "operator/kube/job/job_reconcilers.h"
@@ -41,14 +43,28 @@ class OperatorObserver : public WorkQueueObserver {
 
 struct OperatorCounts {
   std::map<std::string, std::size_t> jobs;  ///< by phase: "Running"; "New": nobody has seen it
+  std::size_t plain_jobs = 0;               ///< that have begun without TLS, and not ended
   std::size_t members = 0;                  ///< processes that have joined a job
+};
+
+/// Settings of TLS between the processes of jobs, and with operators.
+struct OperatorSecurity {
+  std::string secret = "adamant-ca";           ///< of the authority, in the operators' namespace
+  std::string trust_domain = "adamant.local";  ///< whose authority it is
+  std::chrono::seconds certificate_life{std::chrono::hours(24)};  ///< of certificates
+  std::string control_listen;               ///< host:port of control streams by TLS
+  std::string control_service;              ///< where pods find that of all operators
+  std::string certificates_listen;          ///< host:port where certificates are issued
+  std::string certificates_service;         ///< where pods find that of all operators
+  CertificateObserver* observer = nullptr;  ///< must outlive the operator; null: none
 };
 
 struct OperatorOptions {
   std::string name_space;      ///< where its lease is
   std::string identity;        ///< unique among operators: the pod's name
-  std::string control_listen;  ///< host:port of control streams, while it leads
-  PodSettings pods;
+  std::string control_listen;  ///< host:port of control streams without TLS, while it leads
+  PodSettings pods;            ///< without security, which follows from that below
+  std::optional<OperatorSecurity> security{};  ///< none: jobs begin without TLS
   /// Namespaces whose jobs it leads; empty: all. With some it asks for nothing that is in no
   /// namespace.
   std::vector<std::string> namespaces;
@@ -96,6 +112,8 @@ class Operator {
   [[nodiscard]] JobObjects ObjectsOf(const JobView& view) const;
   void OnStarted();
   void OnStopped();
+  [[nodiscard]] PodSettings SettingsOfPods() const;
+  void ListenSecured() ABSL_EXCLUSIVE_LOCKS_REQUIRED(leadership_mutex_);
   void EnqueueAll();
   void WorkLoop();
   void LetPodsGo(const ObjectKey& job, WorkQueue& queue);
@@ -111,6 +129,7 @@ class Operator {
   std::optional<Informer<NodeView>> nodes_;  // where it looks at all namespaces
   Informers<BudgetView> budgets_;
   EventRecorder events_;
+  std::optional<CertificateIssuer> issuer_;  // where jobs use TLS
   LeaderElection election_;
 
   Mutex leadership_mutex_;  // held while it begins or ceases to lead; taken before the other

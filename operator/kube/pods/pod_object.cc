@@ -11,6 +11,7 @@
 #include "operator/kube/pods/gang.h"
 #include "operator/kube/pods/hardened_pod.h"
 #include "operator/kube/pods/pod_requests.h"
+#include "operator/kube/volumes/pod_security.h"
 #include "operator/kube/pods/strategic_merge.h"
 #include "operator/kube/schema/job_object.h"
 #include "operator/kube/schema/message_json.h"
@@ -49,13 +50,15 @@ Json FieldVariable(const char* name, const char* path) {
 }
 
 Json Arguments(const JobIdentity& job, const StartProcess& process, const PodSettings& settings) {
-  Json arguments = {"--controller=" + settings.control_service,
-                    "--job=" + job.uid,
-                    "--slot=" + std::to_string(process.id.slot),
-                    "--generation=" + std::to_string(process.generation),
-                    std::string("--data-dir=") + kDataFolder + "/adamant",
-                    "--metrics-listen=" + OnPodAddress(kMetricsPort),
-                    "--listen=" + OnPodAddress(kServicePort)};
+  const bool is_plain = !settings.security.has_value();
+  Json arguments = {
+      "--controller=" + (is_plain ? settings.control_service : settings.security->control_service),
+      "--job=" + job.uid,
+      "--slot=" + std::to_string(process.id.slot),
+      "--generation=" + std::to_string(process.generation),
+      std::string("--data-dir=") + kDataFolder + "/adamant",
+      "--metrics-listen=" + OnPodAddress(kMetricsPort),
+      "--listen=" + OnPodAddress(kServicePort)};
   if (process.id.role == Role::kParameterServer) {
     arguments.push_back("--replication-listen=" + OnPodAddress(kReplicationPort));
     arguments.push_back("--node=$(NODE_NAME)");
@@ -410,6 +413,9 @@ Json PodObject(const JobIdentity& job,
   if (process.id.role == Role::kDataServer) {
     MountData(spec, pod);
   }
+  if (settings.security) {
+    AddSecurity(*settings.security, pod);
+  }
   AddGang(group, process.id, spec.spec(), pod);
   AddPullSecrets(settings.image, pod);
   MergeTemplate(TemplateOf(spec, process.id.role), pod);
@@ -436,6 +442,9 @@ Json ExportPodObject(const JobIdentity& job,
       {{"name", "inputs"}, {"projected", {{"sources", ExportSources(job, name, model.epochs)}}}});
   pod["spec"]["containers"][0]["volumeMounts"].push_back(
       {{"name", "inputs"}, {"mountPath", kInputsFolder}});
+  if (settings.security) {
+    AddSecurity(*settings.security, pod);
+  }
   return pod;
 }
 

@@ -2,11 +2,13 @@
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "operator/kube/api/job_identity.h"
 #include "operator/kube/pods/gang.h"
 #include "operator/kube/pods/pod_image.h"
+#include "operator/kube/volumes/pod_security.h"
 #include "operator/kube/pods/reconcile.h"
 
 namespace adamant::v1 {
@@ -24,7 +26,8 @@ inline constexpr char kGenerationLabel[] = "adamant.dev/generation";
 /// Settings that the pods of all jobs have in common.
 struct PodSettings {
   PodImage image;
-  std::string control_service;  ///< host:port where the operators are
+  std::string control_service;            ///< host:port where the operators are, without TLS
+  std::optional<PodSecurity> security{};  ///< none: their processes do without TLS
 };
 
 /// "mnist-worker-1-3": slot and generation.

@@ -54,6 +54,9 @@ v1::TrainingJobStatus EssentialStatus(const v1::TrainingJobStatus& status) {
   if (status.has_completion_time()) {
     essential.set_completion_time(status.completion_time());
   }
+  if (status.has_security()) {
+    *essential.mutable_security() = status.security();
+  }
   return essential;
 }
 

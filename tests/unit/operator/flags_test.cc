@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <variant>
 #include <vector>
@@ -53,6 +54,48 @@ TEST(OperatorFlagsTest, RequiredFlagsAreEnough) {
   EXPECT_EQ(flags.options.pods.control_service, "adamant-operator.adamant-system.svc:7070");
   EXPECT_FALSE(flags.options.identity.empty()) << "the host's name";
   EXPECT_THAT(flags.options.namespaces, IsEmpty());
+}
+
+TEST(OperatorFlagsTest, JobsDoWithoutTlsUnlessItIsOn) {
+  EXPECT_FALSE(OptionsOf({}).security.has_value());
+  EXPECT_FALSE(OptionsOf({"--certificate-life=1h"}).security.has_value());
+  const auto security = OptionsOf({"--tls=on"}).security;
+  ASSERT_TRUE(security.has_value());
+  EXPECT_EQ(security->trust_domain, "adamant.local");
+  EXPECT_EQ(security->secret, "adamant-ca");
+  EXPECT_EQ(security->certificate_life, std::chrono::hours(24));
+  EXPECT_EQ(security->control_listen, "[::]:7072");
+  EXPECT_EQ(security->control_service, "adamant-operator.adamant-system.svc:7072");
+  EXPECT_EQ(security->certificates_listen, "[::]:7071");
+  EXPECT_EQ(security->certificates_service, "adamant-operator.adamant-system.svc:7071");
+}
+
+TEST(OperatorFlagsTest, TlsIsAsTheFlagsSay) {
+  const auto security = OptionsOf({"--tls=on",
+                                   "--control-listen=127.0.0.1:1",
+                                   "--control-service=a:1,b:1",
+                                   "--certificate-port=2",
+                                   "--tls-control-port=3",
+                                   "--certificate-life=90s",
+                                   "--trust-domain=ml.example",
+                                   "--ca-secret=ours"})
+                            .security;
+  ASSERT_TRUE(security.has_value());
+  EXPECT_EQ(security->trust_domain, "ml.example");
+  EXPECT_EQ(security->secret, "ours");
+  EXPECT_EQ(security->certificate_life, std::chrono::seconds(90));
+  EXPECT_EQ(security->certificates_listen, "127.0.0.1:2");
+  EXPECT_EQ(security->certificates_service, "a:2,b:2");
+  EXPECT_EQ(security->control_listen, "127.0.0.1:3");
+  EXPECT_EQ(security->control_service, "a:3,b:3");
+}
+
+TEST(OperatorFlagsTest, FlagsOfTlsThatCannotBeMeantAreRefusedByName) {
+  EXPECT_THAT(Refusal("--tls=maybe"), HasSubstr("--tls"));
+  EXPECT_THAT(Refusal("--certificate-life=59s"), HasSubstr("--certificate-life"));
+  EXPECT_THAT(Refusal("--certificate-life=soon"), HasSubstr("--certificate-life"));
+  EXPECT_THAT(Refusal("--trust-domain=Ours/theirs"), HasSubstr("--trust-domain"));
+  EXPECT_THAT(Refusal("--certificate-port=0"), HasSubstr("--certificate-port"));
 }
 
 TEST(OperatorFlagsTest, ItListensAtIpv6AndIpv4) {

@@ -117,6 +117,7 @@ TEST_F(AuthorityKeeperTest, ARollOverReachesAllAndTheirOwnCertificatesLastThroug
     }
     rig_.clock_.Advance(hours(2));
   }
+  leader_.Step();
   const std::string last = RootsOf(leader_);
   EXPECT_NE(last, first);
   EXPECT_EQ(last.size(), first.size()) << "one root is left";

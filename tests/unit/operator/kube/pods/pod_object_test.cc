@@ -52,6 +52,53 @@ TEST(PodObjectTest, NamesSayJobSlotAndGeneration) {
   EXPECT_EQ(ExportName("mnist", 7), "mnist-export-7");
 }
 
+PodSettings SettingsWithTls() {
+  PodSettings settings = kPodSettings;
+  settings.security = PodSecurity{.control_service = "operators.adamant:7072",
+                                  .certificates = "operators.adamant:7071",
+                                  .trust_domain = "adamant.local",
+                                  .roots = [] { return "the roots"; }};
+  return settings;
+}
+
+void ExpectSecured(const Json& pod) {
+  const Json& container = pod["spec"]["containers"][0];
+  EXPECT_THAT(ArgumentsOf(pod),
+              IsSupersetOf({"--certificates=operators.adamant:7071",
+                            "--tls-token=/var/run/secrets/adamant.dev/token",
+                            "--trust-domain=adamant.local",
+                            "--namespace=team"}));
+  EXPECT_THAT(container["env"].get<std::vector<Json>>(),
+              Contains(Json({{"name", "ADAMANT_ROOTS"}, {"value", "the roots"}})));
+  EXPECT_THAT(container["volumeMounts"].get<std::vector<Json>>(),
+              Contains(Json({{"name", "tls-token"},
+                             {"mountPath", "/var/run/secrets/adamant.dev"},
+                             {"readOnly", true}})));
+  const Json token = {{"audience", "adamant.dev/certificates/adamant.local"},
+                      {"expirationSeconds", 600},
+                      {"path", "token"}};
+  const Json projected = {{"defaultMode", 0400},
+                          {"sources", Json::array({{{"serviceAccountToken", token}}})}};
+  EXPECT_THAT(pod["spec"]["volumes"].get<std::vector<Json>>(),
+              Contains(Json({{"name", "tls-token"}, {"projected", projected}})));
+}
+
+TEST(PodObjectTest, ProcessesThatUseTlsGetWhatTheyAskForTheirCertificateWith) {
+  for (const StartProcess& process : {kWorker, kDataServer, kParameterServer}) {
+    const Json pod = PodObject(kJob, *ReadTestJob(), process, 1, SettingsWithTls());
+    ExpectSecured(pod);
+    EXPECT_THAT(ArgumentsOf(pod), Contains("--controller=operators.adamant:7072"));
+    EXPECT_EQ(pod["spec"]["automountServiceAccountToken"], false);
+    EXPECT_EQ(pod["metadata"], PodOf(process)["metadata"]);
+  }
+  ExpectSecured(ExportPodObject(kJob, *ReadTestJob(), {7, 1}, SettingsWithTls()));
+}
+
+TEST(PodObjectTest, WhoTalksToNobodyNeedsNoCertificate) {
+  EXPECT_EQ(OutputTrialObject(kJob, *ReadTestJob(), SettingsWithTls()),
+            OutputTrialObject(kJob, *ReadTestJob(), kPodSettings));
+}
+
 TEST(PodObjectTest, PodsNameThePodGroupOfTheCoschedulingPlugin) {
   const Json spec = {{"pods", {{"scheduling", {{"podGroup", "digits"}}}}}};
   for (const StartProcess& process : {kWorker, kDataServer, kParameterServer}) {
