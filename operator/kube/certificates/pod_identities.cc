@@ -51,13 +51,11 @@ absl::StatusOr<security::PeerIdentity> PodIdentities::Find(const security::PodTo
   if (pod->export_snapshot == kOutputTrial) {
     return absl::NotFoundError("the pod is of no process that talks to others");
   }
-  // Labels are anybody's who may make pods: the job must be one of the pod's namespace.
+  // Labels are anybody's who may make pods: the job must be one of the pod's namespace. One of its
+  // name with another UID may be the one before.
   const std::string job_uid = sources_.uid_of({pod->ns, pod->job_name});
-  if (job_uid.empty()) {
+  if (job_uid.empty() || job_uid != pod->job_uid) {
     return absl::UnavailableError("the pod's job is not seen yet");
-  }
-  if (job_uid != pod->job_uid) {
-    return absl::NotFoundError("the pod is of no job that there is");
   }
   ADAMANT_RETURN_IF_ERROR(CheckPresent(*pod));
   return security::PeerIdentity{.trust_domain = trust_domain_,

@@ -73,7 +73,6 @@ TEST(OperatorFlagsTest, JobsDoWithoutTlsUnlessItIsOn) {
 TEST(OperatorFlagsTest, TlsIsAsTheFlagsSay) {
   const auto security = OptionsOf({"--tls=on",
                                    "--control-listen=127.0.0.1:1",
-                                   "--control-service=a:1,b:1",
                                    "--certificate-port=2",
                                    "--tls-control-port=3",
                                    "--certificate-life=90s",
@@ -85,9 +84,9 @@ TEST(OperatorFlagsTest, TlsIsAsTheFlagsSay) {
   EXPECT_EQ(security->secret, "ours");
   EXPECT_EQ(security->certificate_life, std::chrono::seconds(90));
   EXPECT_EQ(security->certificates_listen, "127.0.0.1:2");
-  EXPECT_EQ(security->certificates_service, "a:2,b:2");
+  EXPECT_EQ(security->certificates_service, "adamant-operator.adamant-system.svc:2");
   EXPECT_EQ(security->control_listen, "127.0.0.1:3");
-  EXPECT_EQ(security->control_service, "a:3,b:3");
+  EXPECT_EQ(security->control_service, "adamant-operator.adamant-system.svc:3");
 }
 
 TEST(OperatorFlagsTest, FlagsOfTlsThatCannotBeMeantAreRefusedByName) {

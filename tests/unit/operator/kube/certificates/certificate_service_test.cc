@@ -133,8 +133,10 @@ TEST_F(CertificateServiceTest, WhatCannotBeToldNowIsToTryAgain) {
   EXPECT_TRUE(counts_.refused_.empty());
 }
 
-TEST_F(CertificateServiceTest, APodOfALaterJobIsOfNone) {
-  seen_.SeeJob("of-a-later-job");
+TEST_F(CertificateServiceTest, APodThatTalksToNobodyGetsNone) {
+  PodView trial = SeenPods::Worker();
+  trial.export_snapshot = kOutputTrial;
+  seen_.See(trial);
   EXPECT_TRUE(absl::IsPermissionDenied(Issue().status()));
   EXPECT_EQ(counts_.refused_.at(CertificateObserver::Refusal::kWrongJob), 1);
 }

@@ -90,8 +90,8 @@ TEST_F(PodIdentitiesTest, LabelsDoNotMakeAPodThatOfAnotherJob) {
   seen_.See(elsewhere);
   EXPECT_FALSE(Find(elsewhere).ok()) << "there is no such job in its namespace";
   seen_.See(SeenPods::Worker());
-  seen_.SeeJob("of-a-later-job");
-  EXPECT_TRUE(absl::IsNotFound(Find(SeenPods::Worker()).status()));
+  seen_.SeeJob("of-another-job");
+  EXPECT_TRUE(absl::IsUnavailable(Find(SeenPods::Worker()).status()));
 }
 
 }  // namespace
