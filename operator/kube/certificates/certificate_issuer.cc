@@ -9,7 +9,7 @@
 namespace adamant::kube {
 namespace {
 
-constexpr std::chrono::milliseconds kTimeout{3'000};  // of a request, for which others may wait
+constexpr std::chrono::milliseconds kTimeout{2'000};  // of a request, for which others may wait
 
 // What all that callers have sent may take. Streams are cut beyond it.
 constexpr std::uint64_t kMaxMemoryBytes = std::uint64_t{8} << 20;

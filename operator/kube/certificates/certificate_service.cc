@@ -14,8 +14,6 @@ namespace {
 
 using Refusal = CertificateObserver::Refusal;
 
-constexpr std::chrono::seconds kLogPause{1};
-
 absl::Status CheckSizes(const v1::CertificateRequest& request) {
   if (request.request().empty() || request.request().size() > security::kMostRequestBytes) {
     return absl::InvalidArgumentError("request: has 1 to " +
@@ -39,7 +37,7 @@ absl::StatusOr<std::uint32_t> RenewAfter(const std::string& chain, security::Wal
 }  // namespace
 
 CertificateService::CertificateService(Parts parts, std::chrono::seconds life)
-    : parts_(std::move(parts)), life_(life) {}
+    : parts_(std::move(parts)), life_(life), log_(parts_.clock) {}
 
 absl::StatusOr<v1::Certificate> CertificateService::Issue(const v1::CertificateRequest& request) {
   ADAMANT_RETURN_IF_ERROR(CheckSizes(request));
@@ -99,12 +97,7 @@ absl::Status CertificateService::Refuse(Refusal reason,
   if (parts_.observer != nullptr) {
     parts_.observer->OnRefused(reason);
   }
-  const Clock::TimePoint now = parts_.clock.Now();
-  const MutexLock lock(mutex_);
-  if (now >= next_log_) {
-    next_log_ = now + kLogPause;
-    LogWarning("refused a certificate", {{"pod", pod}, {"why", std::string(why.message())}});
-  }
+  log_.Tell(pod, std::string(why.message()));
   return why;
 }
 

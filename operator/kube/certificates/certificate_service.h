@@ -9,8 +9,8 @@
 #include "operator/kube/certificates/certificate_observer.h"
 #include "operator/kube/certificates/cluster_keys.h"
 #include "operator/kube/certificates/pod_identities.h"
+#include "operator/kube/certificates/refusal_log.h"
 #include "services/common/base/clock.h"
-#include "services/common/base/mutex.h"
 #include "services/common/security/certificate_authority.h"
 
 namespace adamant::v1 {
@@ -58,9 +58,7 @@ class CertificateService {
 
   const Parts parts_;
   const std::chrono::seconds life_;
-
-  Mutex mutex_;
-  Clock::TimePoint next_log_ ABSL_GUARDED_BY(mutex_);  // of a refusal
+  RefusalLog log_;
 };
 
 }  // namespace adamant::kube

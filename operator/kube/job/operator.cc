@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "operator/kube/api/custom_resources.h"
+#include "operator/kube/certificates/refusal_log.h"
 #include "operator/kube/status/job_status.h"
 #include "proto/adamant/v1/resources.pb.h"
 #include "services/common/base/log.h"
@@ -40,18 +41,25 @@ CertificateObserver::Refusal RefusalOf(control::Mismatch mismatch) {
 
 control::SecuredListener SecuredListenerOf(
     const OperatorSecurity& settings,
-    const std::shared_ptr<const security::IdentityStore>& identity) {
+    const std::shared_ptr<const security::IdentityStore>& identity,
+    const Clock& clock) {
+  const auto log = std::make_shared<RefusalLog>(clock);
+  const auto count = [observer = settings.observer](CertificateObserver::Refusal reason) {
+    if (observer != nullptr) {
+      observer->OnRefused(reason);
+    }
+  };
   control::SecuredListener listener{.address = settings.control_listen,
                                     .security = {.identity = identity}};
-  if (CertificateObserver* const observer = settings.observer; observer != nullptr) {
-    listener.security.on_refused = [observer](const rpc::Refusal& refusal) {
-      observer->OnRefused(refusal.peer.empty() ? CertificateObserver::Refusal::kNoCertificate
-                                               : CertificateObserver::Refusal::kWrongRole);
-    };
-    listener.on_mismatch = [observer](control::Mismatch mismatch) {
-      observer->OnRefused(RefusalOf(mismatch));
-    };
-  }
+  listener.security.on_refused = [log, count](const rpc::Refusal& refusal) {
+    log->Tell(refusal.peer, refusal.why);
+    count(refusal.peer.empty() ? CertificateObserver::Refusal::kNoCertificate
+                               : CertificateObserver::Refusal::kWrongRole);
+  };
+  listener.on_mismatch = [log, count](control::Mismatch mismatch) {
+    log->Tell("a member", "Join says another " + control::FieldName(mismatch));
+    count(RefusalOf(mismatch));
+  };
   return listener;
 }
 
@@ -297,7 +305,7 @@ void Operator::ListenSecured() {
     return;
   }
   absl::Status status =
-      control_->Listen(SecuredListenerOf(*options_.security, issuer_->identity()));
+      control_->Listen(SecuredListenerOf(*options_.security, issuer_->identity(), clock_));
   status.Update(issuer_->Serve());
   if (!status.ok()) {
     return LogError("cannot listen for TLS", {{"error", status.ToString()}});
@@ -313,11 +321,13 @@ void Operator::OnStopped() {
     const MutexLock lock(mutex_);
     queue = std::exchange(queue_, nullptr);
   }
+  if (issuer_) {
+    issuer_->SetLeads(false);
+  }
   if (queue == nullptr) {
     return;
   }
   if (issuer_) {
-    issuer_->SetLeads(false);
     issuer_->StopServing();
   }
   queue->ShutDown();

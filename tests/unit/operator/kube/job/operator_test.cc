@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -83,6 +84,33 @@ TEST_F(OperatorTest, OneOfAllNamespacesListsThemAtOnceAndLooksAtNodes) {
   EXPECT_THAT(asked, Contains("/api/v1/nodes"));
   EXPECT_THAT(asked, Contains("/api/v1/pods"));
   EXPECT_THAT(asked, Contains("/apis/adamant.dev/v1alpha1/trainingjobs"));
+}
+
+// It begins to lead before there is an authority, which it makes, and listens once it is there.
+TEST_F(OperatorTest, OneThatLeadsMakesTheCertificateAuthority) {
+  const ObjectKey secret{"system", "adamant-ca"};
+  ASSERT_TRUE(
+      client_.Create(kSecrets, {{"metadata", {{"name", secret.name}, {"namespace", secret.ns}}}})
+          .ok());
+  OperatorOptions options{.name_space = "system",
+                          .identity = "a",
+                          .control_listen = "127.0.0.1:0",
+                          .pods = kPodSettings};
+  options.security = OperatorSecurity{.control_listen = "127.0.0.1:0",
+                                      .control_service = "operators:7072",
+                                      .certificates_listen = "127.0.0.1:0",
+                                      .certificates_service = "operators:7071"};
+  Operator op(client_, client_, clock_, sleeper_, options);
+  op.Start();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  const auto is_made = [&] { return client_.Get(kSecrets, secret).value().contains("data"); };
+  while (!(is_made() && op.leads()) && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_TRUE(is_made());
+  EXPECT_TRUE(op.leads());
+  op.Stop();
+  EXPECT_FALSE(op.leads());
 }
 
 }  // namespace
