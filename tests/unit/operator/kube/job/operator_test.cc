@@ -95,7 +95,8 @@ TEST_F(OperatorTest, OneThatLeadsMakesTheCertificateAuthority) {
   OperatorOptions options{.name_space = "system",
                           .identity = "a",
                           .control_listen = "127.0.0.1:0",
-                          .pods = kPodSettings};
+                          .pods = kPodSettings,
+                          .namespaces = {}};
   options.security = OperatorSecurity{.control_listen = "127.0.0.1:0",
                                       .control_service = "operators:7072",
                                       .certificates_listen = "127.0.0.1:0",
