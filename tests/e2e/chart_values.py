@@ -83,6 +83,7 @@ WRONG = [
     ("/replicas", None),
     ("/resources/requests/memory", "128 MB"),
     ("/resources/limits/cpu", -1),
+    ("/resources/requests/cpus", 1),
     ("/resources/claims", []),
     ("/nodeSelector/disk", True),
     ("/nodeSelector/a b", "c"),

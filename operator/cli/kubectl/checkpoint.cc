@@ -50,8 +50,8 @@ absl::Status CheckLed(const Session& session, const Json& job) {
              ? absl::OkStatus()
              : absl::FailedPreconditionError(
                    trouble +
-                   ", so nobody takes a checkpoint; see what the operators do: kubectl -n "
-                   "adamant-system get pods");
+                   ", so nobody takes a checkpoint; see what the operators do: kubectl -n " +
+                   OperatorsNamespace(lease) + " get pods");
 }
 
 }  // namespace

@@ -20,8 +20,10 @@ using kube::Find;
 using kube::IntAt;
 using kube::StringAt;
 
-constexpr double kLeaseSeconds = 15;   // three times as long as a lease lasts
-constexpr double kReportSeconds = 90;  // operators report every minute at least
+constexpr char kLeaseName[] = "adamant-operator";
+constexpr char kUsualNamespace[] = "adamant-system";  // docs/install.md
+constexpr double kLeaseSeconds = 15;                  // three times as long as a lease lasts
+constexpr double kReportSeconds = 90;                 // operators report every minute at least
 constexpr char kExportLabel[] = "adamant.dev/export";
 
 std::string LabelOf(const Json& object, const char* name) {
@@ -78,6 +80,14 @@ absl::Status NoSuchJob(const Session& session, const std::string& name) {
   const std::string hint = job::DidYouMean(name, names);
   return absl::NotFoundError(text + "; " +
                              (hint.empty() ? "there are: " + job::Join(names) : hint));
+}
+
+absl::StatusOr<Json> ReadUsualLease(const Session& session) {
+  absl::StatusOr<Json> lease = session.client.Get(kube::kLeases, {kUsualNamespace, kLeaseName});
+  if (absl::IsNotFound(lease.status())) {
+    return Json::object();
+  }
+  return absl::IsPermissionDenied(lease.status()) ? Json() : std::move(lease);
 }
 
 }  // namespace
@@ -209,12 +219,21 @@ std::string PhaseOf(const Json& job) { return StringAt(job, {"status", "phase"})
 bool IsOver(std::string_view phase) { return phase == "Succeeded" || phase == "Failed"; }
 
 absl::StatusOr<Json> ReadLease(const Session& session) {
-  absl::StatusOr<Json> lease =
-      session.client.Get(kube::kLeases, {"adamant-system", "adamant-operator"});
-  if (absl::IsNotFound(lease.status())) {
-    return Json::object();
+  absl::StatusOr<std::vector<Json>> leases = session.client.List(
+      kube::kLeases, {.field_selector = "metadata.name=" + std::string(kLeaseName)});
+  if (absl::IsPermissionDenied(leases.status())) {
+    return ReadUsualLease(session);
   }
-  return absl::IsPermissionDenied(lease.status()) ? Json() : std::move(lease);
+  ADAMANT_RETURN_IF_ERROR(leases.status());
+  const auto newest = std::ranges::max_element(*leases, {}, [](const Json& lease) {
+    return StringAt(lease, {"spec", "renewTime"});
+  });
+  return newest == leases->end() ? Json::object() : std::move(*newest);
+}
+
+std::string OperatorsNamespace(const Json& lease) {
+  const std::string ns = StringAt(lease, {"metadata", "namespace"});
+  return ns.empty() ? kUsualNamespace : ns;
 }
 
 std::string LeaseTrouble(const Json& lease, kube::WallTime now) {
@@ -222,12 +241,13 @@ std::string LeaseTrouble(const Json& lease, kube::WallTime now) {
     return "";
   }
   if (lease.empty()) {
-    return "no operator leads in namespace adamant-system: its lease is not there";
+    return "no operator leads in namespace " + std::string(kUsualNamespace) +
+           ": its lease is not there";
   }
   const double seconds = SecondsSince(StringAt(lease, {"spec", "renewTime"}), now);
   return StringAt(lease, {"spec", "holderIdentity"}).empty() || seconds > kLeaseSeconds
-             ? "no operator leads: its lease was last renewed " + cli::FormatSeconds(seconds) +
-                   " ago"
+             ? "no operator leads: its lease in namespace " + OperatorsNamespace(lease) +
+                   " was last renewed " + cli::FormatSeconds(seconds) + " ago"
              : "";
 }
 

@@ -67,9 +67,13 @@ std::string PhaseOf(const Json& job);
 /// Succeeded or Failed.
 bool IsOver(std::string_view phase);
 
-/// The lease of the operators, where docs/install.md puts them; an empty object: there is none;
-/// null: it may not be read. Errors: those of the client.
+/// The lease of the operators, of several that which was renewed last; an empty object: there is
+/// none; null: it may not be read. Who may not list leases sees that of adamant-system alone, where
+/// docs/install.md puts operators. Errors: those of the client.
 absl::StatusOr<Json> ReadLease(const Session& session);
+
+/// The namespace of the operators whose lease this is; adamant-system where there is none.
+std::string OperatorsNamespace(const Json& lease);
 
 /// Tells why nobody leads, by what ReadLease returned. Empty: somebody does, or it is not known.
 std::string LeaseTrouble(const Json& lease, std::chrono::system_clock::time_point now);

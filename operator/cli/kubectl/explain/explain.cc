@@ -17,13 +17,16 @@ using kube::IntAt;
 using kube::StringAt;
 using Advice = std::vector<std::string>;
 
-constexpr std::size_t kMostLosses = 5;  // of the newest that are told
-constexpr char kSeeOperators[] =
-    "see whether the operators run: kubectl -n adamant-system get pods; docs/install.md says how "
-    "they are installed";
+constexpr std::size_t kMostLosses = 5;      // of the newest that are told
 constexpr double kOperatorSeconds = 15;     // within which an operator has looked at a job
+constexpr double kJoinSeconds = 60;         // within which processes have joined a new leader
 constexpr std::size_t kMostPods = 10;       // whose causes are told one by one
 constexpr double kNoProgressSeconds = 300;  // in which a running job usually changes its status
+
+std::string SeeOperators(const Observed& observed) {
+  return "see whether the operators run: kubectl -n " + OperatorsNamespace(observed.lease) +
+         " get pods; docs/install.md says how they are installed";
+}
 
 std::string NameOf(const Observed& observed) { return kube::KeyOf(observed.job).name; }
 
@@ -118,6 +121,17 @@ std::vector<Cause> NotJoined(const Json& job) {
   return causes;
 }
 
+std::string AdviseOnJoining(const Observed& observed) {
+  const std::string since = StringAt(observed.lease, {"spec", "acquireTime"});
+  if (!since.empty() && SecondsSince(since, observed.now) < kJoinSeconds) {
+    return "wait: another operator leads for " + SinceText(since, observed) +
+           ", and processes join it within a minute";
+  }
+  return "see what they wait for: kubectl adamant logs " + NameOf(observed) +
+         NamespaceFlag(observed) +
+         "; pods must reach the operators at port 7070, also where network policies apply";
+}
+
 // "worker-0 (pod mnist-worker-0-1 on node1)"
 std::string Naming(const std::string& slot, const Json& pod) {
   const std::string node = StringAt(pod, {"spec", "nodeName"});
@@ -177,9 +191,7 @@ std::vector<Cause> Obstacles(const Observed& observed, Advice& advice) {
   if (causes.empty()) {
     causes = NotJoined(observed.job);
     if (!causes.empty()) {
-      advice.push_back(
-          "see what they wait for: kubectl adamant logs " + NameOf(observed) +
-          "; pods must reach the operators at port 7070, also where network policies apply");
+      advice.push_back(AdviseOnJoining(observed));
     }
   }
   return causes;
@@ -192,7 +204,7 @@ Explanation Unseen(const Observed& observed) {
                     .advice = {}};
   std::string trouble = LeaderTrouble(observed.job, observed.lease, observed.now);
   if (!trouble.empty() || SecondsSince(created, observed.now) > kOperatorSeconds) {
-    found.advice.emplace_back(kSeeOperators);
+    found.advice.push_back(SeeOperators(observed));
   }
   if (!trouble.empty()) {
     found.cause.because.front().because.push_back({std::move(trouble)});
@@ -217,11 +229,13 @@ Explanation Suspended(const Observed& observed) {
   Explanation found{.cause = {name + " is suspended"}, .advice = {}};
   if (!queue.empty()) {
     found.cause.because.push_back({"the queue " + queue + " has not admitted it"});
-    found.advice.push_back("see what the queue waits for: kubectl describe localqueue " + queue);
+    found.advice.push_back("see what the queue waits for: kubectl describe localqueue " + queue +
+                           NamespaceFlag(observed));
     return found;
   }
   found.cause.because = Lines(MessageOf(observed.job, "Suspended"));
   found.advice.push_back("let it go on: kubectl patch trainingjob " + name +
+                         NamespaceFlag(observed) +
                          " --type=merge -p '{\"spec\":{\"runPolicy\":{\"suspend\":false}}}'");
   return found;
 }
@@ -248,7 +262,7 @@ Explanation Failed(const Observed& observed) {
     found.advice.emplace_back("raise the deadline that its message names, or take it out");
   }
   found.advice.push_back("once that is put right, start it anew: kubectl delete trainingjob " +
-                         name +
+                         name + NamespaceFlag(observed) +
                          " (its claims, with the checkpoints on them, go with it), and apply its "
                          "manifest again; or leave it, and apply the manifest under another "
                          "metadata.name");
@@ -269,7 +283,8 @@ Explanation Succeeded(const Observed& observed) {
   if (const std::string message = StringAt(observed.job, {"status", "message"}); !message.empty()) {
     found.cause.text += "; " + message;
   }
-  found.advice.push_back("bring its model here: kubectl adamant export " + name);
+  found.advice.push_back("bring its model here: kubectl adamant export " + name +
+                         NamespaceFlag(observed));
   return found;
 }
 
@@ -294,7 +309,7 @@ Explanation Active(const Observed& observed) {
   Explanation found;
   std::string leaderless = LeaderTrouble(job, observed.lease, observed.now);
   if (!leaderless.empty()) {
-    found.advice.emplace_back(kSeeOperators);
+    found.advice.push_back(SeeOperators(observed));
   }
   std::vector<Cause> obstacles = Obstacles(observed, found.advice);
   const bool runs = phase == "Running" || phase == "Evaluating";

@@ -56,6 +56,9 @@ std::vector<Cause> DiagnoseRefusals(const Observed& observed,
                                     bool pods_are_missing,
                                     std::vector<std::string>& advice);
 
+/// " -n NAMESPACE" of the job, for commands that are advised.
+std::string NamespaceFlag(const Observed& observed);
+
 /// The text's lines as causes beside each other.
 std::vector<Cause> Lines(std::string_view text);
 

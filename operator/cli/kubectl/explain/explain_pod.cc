@@ -90,6 +90,11 @@ void AdviseOnScheduling(std::string_view message, Advice& advice) {
     advice.emplace_back(
         "ask for less in spec.pods.ROLE.spec of the job, start fewer processes, or add nodes");
   }
+  if (Contains(message, "unschedulable")) {
+    advice.emplace_back(
+        "let pods onto nodes that were cordoned, once they are to take some again: kubectl "
+        "uncordon NODE");
+  }
   if (Contains(message, "taint")) {
     advice.emplace_back(
         "add tolerations for the taints to spec.pods.ROLE.spec, or take the taints off nodes");
@@ -127,15 +132,16 @@ void AdviseOnMissingClaims(const Json& pod,
 }
 
 // Kueue says in its Workload, which has the pod group's name, what is missing.
-Cause WhoHoldsGates(const Json& pod, const std::string& message, Advice& advice) {
+Cause WhoHoldsGates(const Json& pod, const Observed& observed, Advice& advice) {
   const std::string queue = StringAt(pod, {"metadata", "labels", "kueue.x-k8s.io/queue-name"});
   const std::string group = StringAt(pod, {"metadata", "labels", "kueue.x-k8s.io/pod-group-name"});
   if (queue.empty()) {
     advice.emplace_back("wait for whoever holds the gates in its spec.schedulingGates, as a queue");
-    return {message};
+    return {StringAt(*ConditionOf(pod, "PodScheduled"), {"message"})};
   }
   advice.push_back("see what the queue waits for: kubectl describe " +
-                   (group.empty() ? "localqueue " + queue : "workload " + group));
+                   (group.empty() ? "localqueue " + queue : "workload " + group) +
+                   NamespaceFlag(observed));
   return {"the queue " + queue + " has not admitted " + (group.empty() ? "it" : "its pod group")};
 }
 
@@ -146,7 +152,7 @@ std::optional<Cause> Unscheduled(const Json& pod, const Observed& observed, Advi
   }
   const std::string message = StringAt(*scheduled, {"message"});
   if (StringAt(*scheduled, {"reason"}) == "SchedulingGated") {
-    return Cause{"may not be scheduled yet", {WhoHoldsGates(pod, message, advice)}};
+    return Cause{"may not be scheduled yet", {WhoHoldsGates(pod, observed, advice)}};
   }
   Cause cause{"cannot be scheduled"};
   if (!message.empty()) {
@@ -221,7 +227,8 @@ std::optional<Cause> EndedContainer(const Json& pod,
     advice.emplace_back("correct what its log names; another start would end the same way");
   } else {
     advice.push_back("see its log: kubectl adamant logs " +
-                     StringAt(observed.job, {"metadata", "name"}) + " " + SlotOf(pod));
+                     StringAt(observed.job, {"metadata", "name"}) + " " + SlotOf(pod) +
+                     NamespaceFlag(observed));
   }
   return cause;
 }
@@ -276,7 +283,8 @@ std::optional<Cause> SlowStart(const Json& pod, const Observed& observed, Advice
       SecondsSince(StringAt(pod, {"metadata", "creationTimestamp"}), observed.now);
   std::string text = "is being started, for " + cli::FormatSeconds(seconds);
   if (seconds > kSlowSeconds) {
-    advice.push_back("see its events: kubectl describe pod " + kube::KeyOf(pod).name);
+    advice.push_back("see its events: kubectl describe pod " + kube::KeyOf(pod).name +
+                     NamespaceFlag(observed));
   }
   return Cause{std::move(text)};
 }

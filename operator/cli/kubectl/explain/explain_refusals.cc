@@ -92,6 +92,10 @@ std::vector<Cause> UsedUpQuotas(const Observed& observed, Advice& advice) {
 
 }  // namespace
 
+std::string NamespaceFlag(const Observed& observed) {
+  return " -n " + kube::KeyOf(observed.job).ns;
+}
+
 std::vector<Cause> Lines(std::string_view text) {
   std::vector<Cause> causes;
   while (!text.empty()) {

@@ -139,9 +139,25 @@ TEST_F(CommandsTest, StatusSaysHowOldItIsAndThatNobodyLeads) {
   ASSERT_EQ(*ShowStatus(session_, Of<StatusFlags>("mnist")), cli::kOk);
   EXPECT_THAT(
       rig_.printed,
-      HasSubstr("reported     30s ago; no operator leads: its lease was last renewed 40s ago\n"));
+      HasSubstr(
+          "reported     30s ago; no operator leads: its lease in namespace adamant-system was "
+          "last renewed 40s ago\n"));
   ASSERT_EQ(*ShowExplanation(session_, Of<ExplainFlags>("mnist")), cli::kOk);
   EXPECT_THAT(rig_.printed, HasSubstr("this is as it was last told: no operator leads"));
+}
+
+TEST_F(CommandsTest, OperatorsAreFoundInWhateverNamespaceTheyLead) {
+  rig_.PutJob("");
+  rig_.PutLease("1970-01-01T00:50:00.000000Z");  // of an installation of before
+  Json lease = rig_.PutLease("1970-01-01T00:59:20.000000Z", "training");
+  ASSERT_EQ(*ShowExplanation(session_, Of<ExplainFlags>("mnist")), cli::kOk);
+  EXPECT_THAT(rig_.printed, HasSubstr("its lease in namespace training was last renewed 40s ago"));
+  EXPECT_THAT(rig_.printed, HasSubstr("kubectl -n training get pods"));
+  rig_.printed.clear();
+  lease["spec"]["renewTime"] = "1970-01-01T01:00:00.000000Z";
+  ASSERT_TRUE(rig_.client.Update(kube::kLeases, lease).ok());
+  ASSERT_EQ(*ShowExplanation(session_, Of<ExplainFlags>("mnist")), cli::kOk);
+  EXPECT_THAT(rig_.printed, Not(HasSubstr("no operator leads")));
 }
 
 TEST_F(CommandsTest, AJobThatNobodyCanLookAtSaysSo) {
@@ -209,7 +225,9 @@ TEST_F(CommandsTest, NobodyWaitsForACheckpointThatNobodyTakes) {
   job = *rig_.client.Update(kube::kTrainingJobs, job, "status");
   EXPECT_EQ(refusal(), "") << "operators may be elsewhere";
   rig_.PutLease("1970-01-01T00:59:20.000000Z");
-  EXPECT_THAT(refusal(), HasSubstr("no operator leads: its lease was last renewed"));
+  EXPECT_THAT(refusal(),
+              HasSubstr("no operator leads: its lease in namespace adamant-system was last "
+                        "renewed"));
 }
 
 TEST_F(CommandsTest, AJobThatIsOverTakesNoCheckpoint) {

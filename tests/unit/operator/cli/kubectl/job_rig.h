@@ -126,9 +126,10 @@ class Rig {
   }
 
   /// The operators' lease, renewed at this time.
-  Json PutLease(const std::string& renewed = "1970-01-01T01:00:00.000000Z") {
+  Json PutLease(const std::string& renewed = "1970-01-01T01:00:00.000000Z",
+                const std::string& ns = "adamant-system") {
     return Put(kube::kLeases,
-               {{"metadata", {{"name", "adamant-operator"}, {"namespace", "adamant-system"}}},
+               {{"metadata", {{"name", "adamant-operator"}, {"namespace", ns}}},
                 {"spec", {{"holderIdentity", "a"}, {"renewTime", renewed}}}});
   }
 

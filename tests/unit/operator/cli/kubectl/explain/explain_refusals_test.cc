@@ -92,7 +92,8 @@ TEST(ExplainRefusalsTest, AnExportThatCannotRunIsNamed) {
 // --- Who leads
 
 Json Lease(const std::string& server, const std::string& renewed) {
-  return {{"spec", {{"holderIdentity", server}, {"renewTime", renewed}}}};
+  return {{"metadata", {{"namespace", "training"}}},
+          {"spec", {{"holderIdentity", server}, {"renewTime", renewed}}}};
 }
 
 TEST(ExplainRefusalsTest, WhereNoOperatorLeadsWhatIsToldIsSaidToBeOld) {
@@ -102,9 +103,9 @@ TEST(ExplainRefusalsTest, WhereNoOperatorLeadsWhatIsToldIsSaidToBeOld) {
   observed.lease = Lease("a", "2026-01-31T12:01:03.000000Z");
   const std::string text = Explained(observed);
   EXPECT_THAT(text,
-              HasSubstr("because this is as it was last told: no operator leads: its lease was "
-                        "last renewed 57s ago"));
-  EXPECT_THAT(text, HasSubstr("kubectl -n adamant-system get pods"));
+              HasSubstr("because this is as it was last told: no operator leads: its lease in "
+                        "namespace training was last renewed 57s ago"));
+  EXPECT_THAT(text, HasSubstr("kubectl -n training get pods"));
   observed.lease = Lease("", "2026-01-31T12:01:58.000000Z");
   EXPECT_THAT(Explained(observed), HasSubstr("no operator leads"));
 }

@@ -59,7 +59,7 @@ TEST(ExplainTest, ASuspendedJobSaysHowItGoesOn) {
       Json::array({Condition("Suspended", "True", "spec.runPolicy.suspend is true")});
   const std::string text = Explained(At(job));
   EXPECT_THAT(text, HasSubstr("because spec.runPolicy.suspend is true"));
-  EXPECT_THAT(text, HasSubstr("kubectl patch trainingjob mnist"));
+  EXPECT_THAT(text, HasSubstr("kubectl patch trainingjob mnist -n training"));
 }
 
 TEST(ExplainTest, AQueuedJobWaitsForItsQueue) {
@@ -85,6 +85,10 @@ TEST(ExplainTest, TaintsAndAffinityHaveAdviceOfTheirOwn) {
   EXPECT_THAT(Explained(At(TheJob("Starting"),
                            {Pending("Unschedulable", "1 node(s) had untolerated taint {a: b}")})),
               HasSubstr("add tolerations"));
+  EXPECT_THAT(Explained(At(TheJob("Starting"),
+                           {Pending("Unschedulable",
+                                    "0/3 nodes are available: 3 node(s) were unschedulable.")})),
+              HasSubstr("kubectl uncordon NODE"));
   EXPECT_THAT(
       Explained(At(TheJob("Starting"),
                    {Pending("Unschedulable", "didn't match Pod's node affinity/selector")})),
@@ -102,11 +106,11 @@ TEST(ExplainTest, AGatedPodOfAQueueLeadsToWhatTheQueueSays) {
   pod["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "research";
   std::string text = Explained(At(TheJob("Starting"), {pod}));
   EXPECT_THAT(text, HasSubstr("the queue research has not admitted it\n"));
-  EXPECT_THAT(text, HasSubstr("kubectl describe localqueue research"));
+  EXPECT_THAT(text, HasSubstr("kubectl describe localqueue research -n training"));
   pod["metadata"]["labels"]["kueue.x-k8s.io/pod-group-name"] = "uid-1";
   text = Explained(At(TheJob("Starting"), {pod}));
   EXPECT_THAT(text, HasSubstr("the queue research has not admitted its pod group\n"));
-  EXPECT_THAT(text, HasSubstr("kubectl describe workload uid-1"));
+  EXPECT_THAT(text, HasSubstr("kubectl describe workload uid-1 -n training"));
 }
 
 TEST(ExplainTest, AnUnboundClaimIsACauseWithTheProvisionersWord) {
@@ -208,12 +212,27 @@ TEST(ExplainTest, PodsThatRunAndHaveNotJoinedPointToTheNetwork) {
   EXPECT_THAT(text, HasSubstr("port 7070"));
 }
 
+TEST(ExplainTest, NobodyLooksForNetworkPoliciesWhileAnotherOperatorHasJustBegunToLead) {
+  Json job = TheJob("Running");
+  job["status"]["roles"] = {{"worker", {{"desired", 1}, {"pods", 1}, {"ready", 0}}}};
+  Observed observed = At(job, {ThePod("worker", 0)});
+  observed.lease = {{"spec",
+                     {{"holderIdentity", "b"},
+                      {"acquireTime", "2026-01-31T12:01:50.000000Z"},
+                      {"renewTime", "2026-01-31T12:01:58.000000Z"}}}};
+  const std::string text = Explained(observed);
+  EXPECT_THAT(text, HasSubstr("wait: another operator leads for 10s"));
+  EXPECT_THAT(text, Not(HasSubstr("network policies")));
+}
+
 TEST(ExplainTest, AFailedJobSaysHowToBeginAnewAndWhatGoesWithIt) {
-  EXPECT_THAT(Explained(At(TheJob("Failed"))),
-              HasSubstr("  - once that is put right, start it anew: kubectl delete trainingjob "
-                        "mnist (its claims, with the checkpoints on them, go with it), and apply "
-                        "its manifest again; or leave it, and apply the manifest under another "
-                        "metadata.name\n"));
+  EXPECT_THAT(
+      Explained(At(TheJob("Failed"))),
+      HasSubstr(
+          "  - once that is put right, start it anew: kubectl delete trainingjob "
+          "mnist -n training (its claims, with the checkpoints on them, go with it), and apply "
+          "its manifest again; or leave it, and apply the manifest under another "
+          "metadata.name\n"));
 }
 
 TEST(ExplainTest, AFailureLeadsOverTheLostProcessToItsLastWords) {
@@ -233,7 +252,7 @@ TEST(ExplainTest, AFailureLeadsOverTheLostProcessToItsLastWords) {
                          "    because worker-0 exited with code 1, 40s ago\n"
                          "      because it said last: cannot open /dev/foo\n"
                          "    because worker-0 exited with code 1, 1m40s ago\n"));
-  EXPECT_THAT(text, HasSubstr("kubectl adamant logs mnist worker-0"));
+  EXPECT_THAT(text, HasSubstr("kubectl adamant logs mnist worker-0 -n training"));
   EXPECT_THAT(text, HasSubstr("kubectl delete trainingjob mnist"));
 }
 
@@ -362,7 +381,7 @@ TEST(ExplainTest, RestartsOfARunningJobAreTold) {
 TEST(ExplainTest, SuccessPointsToTheModel) {
   EXPECT_EQ(Explained(At(TheJob("Succeeded"))),
             "mnist succeeded\n\nwhat to do:\n  - bring its model here: kubectl adamant export "
-            "mnist\n");
+            "mnist -n training\n");
 }
 
 TEST(ExplainTest, SuccessComesWithItsReservations) {
