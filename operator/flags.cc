@@ -4,9 +4,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "services/common/job/yaml/scalars.h"
@@ -98,6 +100,14 @@ std::string CheckLife(const std::string& text) {
              : "\"" + text + "\" is no life of certificates: 1m to 720h";
 }
 
+// 0 where an address names none, as who listens there will tell.
+int PortOf(std::string_view address) {
+  address.remove_prefix(std::min(address.size(), address.rfind(':') + 1));
+  int port = 0;
+  std::from_chars(address.data(), address.data() + address.size(), port);
+  return port;
+}
+
 // Each of "HOST:PORT, …" with another port.
 std::string AtPort(const std::string& addresses, int port) {
   std::string others;
@@ -112,6 +122,7 @@ std::string AtPort(const std::string& addresses, int port) {
 struct Lists {
   std::string namespaces;
   std::string pull_secrets;
+  std::string metrics_namespaces;
 };
 
 // Flags of TLS, as they are given.
@@ -166,6 +177,22 @@ std::optional<kube::OperatorSecurity> SecurityOf(const TlsFlags& flags,
   return security;
 }
 
+void AddNetworkFlags(CLI::App& app, kube::NetworkSettings& network, Lists& lists) {
+  CLI::Option* const policies = app.add_flag(
+      "--network-policies",
+      std::string("Give each job network policies: what its processes do not need is denied"));
+  app.add_option("--metrics-namespaces",
+                 lists.metrics_namespaces,
+                 "Namespaces whose pods they let read metrics: NAME,... [none]")
+      ->check(CLI::Validator(CheckNamespaces, "NAME,..."))
+      ->needs(policies);
+  app.add_option("--dns-ports", network.dns_ports, "Ports of the cluster's DNS: PORT,...")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 65535))
+      ->capture_default_str()
+      ->needs(policies);
+}
+
 void AddFlags(CLI::App& app, OperatorFlags& flags, Lists& lists) {
   kube::OperatorOptions& options = flags.options;
   kube::PodImage& image = options.pods.image;
@@ -210,8 +237,11 @@ std::variant<OperatorFlags, int> ParseOperatorFlags(int argc, char** argv) {
   flags.options.control_listen = "[::]:7070";
   Lists lists;
   TlsFlags tls;
+  kube::NetworkSettings network;
+  network.dns_ports = {53, 5353};
   AddFlags(app, flags, lists);
   AddTlsFlags(app, tls);
+  AddNetworkFlags(app, network, lists);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -220,6 +250,13 @@ std::variant<OperatorFlags, int> ParseOperatorFlags(int argc, char** argv) {
   flags.options.security = SecurityOf(tls, flags.options);
   flags.options.namespaces = Names(lists.namespaces);
   flags.options.pods.image.pull_secrets = Names(lists.pull_secrets);
+  if (app.count("--network-policies") > 0) {
+    network.operators_namespace = flags.options.name_space;
+    network.operators_ports = {
+        PortOf(flags.options.control_listen), tls.certificate_port, tls.control_port};
+    network.metrics_namespaces = Names(lists.metrics_namespaces);
+    flags.options.pods.network = std::move(network);
+  }
   if (flags.options.identity.empty()) {
     flags.options.identity = HostName();
   }

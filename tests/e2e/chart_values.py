@@ -75,6 +75,7 @@ WRONG = [
     ("/jobs/imagePullSecrets/0", "registry"),
     ("/jobs/imagePullSecrets/0/name", "Registry"),
     ("/jobs/pullSecrets", []),
+    ("/jobs/networkPolicy/enabled", "yes"),
     ("/replica", 3),
     ("/replicas", 0),
     ("/replicas", 10),

@@ -26,6 +26,10 @@
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs: [get, list, watch, create, patch, delete]
+# Who may talk to a job's pods, and with whom they may talk.
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [get, list, create, patch, delete]
 # In which pods of a job that names one are placed together, by the coscheduling plugin.
 - apiGroups: [scheduling.x-k8s.io]
   resources: [podgroups]

@@ -14,8 +14,13 @@
 namespace adamant::kube {
 namespace {
 
-constexpr Resource kKinds[] = {
-    kPods, kPersistentVolumeClaims, kConfigMaps, kPodDisruptionBudgets, kShardMaps, kPodGroups};
+constexpr Resource kKinds[] = {kPods,
+                               kPersistentVolumeClaims,
+                               kConfigMaps,
+                               kPodDisruptionBudgets,
+                               kNetworkPolicies,
+                               kShardMaps,
+                               kPodGroups};
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "operator/kube/network/pod_ports.h"
 #include "operator/kube/pods/gang.h"
 #include "operator/kube/pods/hardened_pod.h"
 #include "operator/kube/pods/pod_requests.h"
@@ -20,6 +21,7 @@
 #include "operator/kube/volumes/data_claims.h"
 #include "operator/kube_client/base/json.h"
 #include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/exit_codes.h"
 #include "services/common/base/system/ip_address.h"
 
 namespace adamant::kube {
@@ -30,15 +32,10 @@ using controller::Role;
 using controller::SlotId;
 using controller::StartProcess;
 
-constexpr int kMetricsPort = 7070;
-constexpr int kServicePort = 7071;
-constexpr int kReplicationPort = 7072;
 constexpr std::size_t kLongestLine = 500;  // of a process, that is told
-constexpr int kBadConfiguration = 2;       // exit code of a service: service.h
 constexpr char kDataFolder[] = "/data";
 constexpr char kInputsFolder[] = "/inputs";
 constexpr char kOwnLabels[] = "adamant.dev/";
-constexpr char kExportLabel[] = "adamant.dev/export";
 constexpr char kTrialLabel[] = "check";  // in place of a snapshot's number
 
 std::string OnPodAddress(int port) { return "$(POD_IP):" + std::to_string(port); }

@@ -6,10 +6,11 @@
 #include <string>
 
 #include "operator/kube/api/job_identity.h"
+#include "operator/kube/network/job_policies.h"
 #include "operator/kube/pods/gang.h"
 #include "operator/kube/pods/pod_image.h"
-#include "operator/kube/volumes/pod_security.h"
 #include "operator/kube/pods/reconcile.h"
+#include "operator/kube/volumes/pod_security.h"
 
 namespace adamant::v1 {
 class TrainingJob;
@@ -18,16 +19,16 @@ class TrainingJob;
 // Pods and claims of a job: how they are made, and what is read out of them.
 namespace adamant::kube {
 
-/// Labels of a pod.
-inline constexpr char kRoleLabel[] = "adamant.dev/role";
+/// Labels of a process' pod.
 inline constexpr char kSlotLabel[] = "adamant.dev/slot";
 inline constexpr char kGenerationLabel[] = "adamant.dev/generation";
 
 /// Settings that the pods of all jobs have in common.
 struct PodSettings {
   PodImage image;
-  std::string control_service;            ///< host:port where the operators are, without TLS
-  std::optional<PodSecurity> security{};  ///< none: their processes do without TLS
+  std::string control_service;                  ///< host:port where the operators are, without TLS
+  std::optional<PodSecurity> security{};        ///< none: their processes do without TLS
+  std::optional<NetworkSettings> network = {};  ///< none: jobs get no network policies
 };
 
 /// "mnist-worker-1-3": slot and generation.

@@ -51,6 +51,7 @@ void JobResources::Begin(std::shared_ptr<const JobView> view,
   finished_ = false;
   pods_.Begin();  // a suspended job can be changed, and its claims deleted
   output_checked_ = false;
+  policies_made_ = false;
   export_.Reset();
   output_.Begin(WrittenOutputText(*view_->status));
   zones_.clear();
@@ -195,6 +196,7 @@ absl::Status JobResources::MakePods(const JobObjects& seen) {
     if (!may_begin.ok() || !*may_begin || controller::IsFinal(controller_->state().phase)) {
       return may_begin.status();
     }
+    ADAMANT_RETURN_IF_ERROR(MakePolicies());
   }
   const PodGroup group = GroupOf(GroupName(writer_.job().uid, controller_->state().starts), pods);
   status.Update(
@@ -273,6 +275,32 @@ absl::StatusOr<bool> JobResources::CheckOutput(const JobObjects& seen) {
   writer_.Note("create claim " + OutputClaimName(writer_.job().key.name, *view_->job), checked);
   ADAMANT_RETURN_IF_ERROR(checked);
   return true;
+}
+
+// Before the first pod, so that none runs without them. Who finds pods of an earlier leader leaves
+// policies as they are.
+absl::Status JobResources::MakePolicies() {
+  if (policies_made_ || !settings_.network) {
+    return absl::OkStatus();
+  }
+  for (Json& policy : JobPolicies(writer_.job(), view_->job->spec(), *settings_.network)) {
+    const std::string name = KeyOf(policy).name;
+    const absl::Status made = MakePolicy(std::move(policy));
+    writer_.Note("create network policy " + name, made);
+    ADAMANT_RETURN_IF_ERROR(made);
+  }
+  policies_made_ = true;
+  return absl::OkStatus();
+}
+
+// A job that was suspended may have been changed meanwhile.
+absl::Status JobResources::MakePolicy(Json policy) const {
+  const ObjectKey key = KeyOf(policy);
+  const Json spec = {{"spec", policy["spec"]}};
+  ADAMANT_RETURN_IF_ERROR(writer_.CreateOnce(kNetworkPolicies, std::move(policy)).status());
+  return controller_->state().starts == 1
+             ? absl::OkStatus()
+             : writer_.client().Patch(kNetworkPolicies, key, PatchType::kMerge, spec).status();
 }
 
 absl::Status JobResources::MakeExport(const PodViews& pods) {

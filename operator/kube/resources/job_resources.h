@@ -30,8 +30,8 @@
 
 namespace adamant::kube {
 
-/// Everything of a job that is, and should be, in the cluster: pods, claims, budgets, the group,
-/// the export of its model. Its controller decides; this makes it so.
+/// Everything of a job that is, and should be, in the cluster: pods, claims, budgets, policies, the
+/// group, the export of its model. Its controller decides; this makes it so.
 /// Threads: one.
 class JobResources {
  public:
@@ -95,6 +95,8 @@ class JobResources {
   absl::Status CleanUp(const PodViews& pods);
   absl::StatusOr<bool> CheckBeforeFirstPod(const JobObjects& seen);
   absl::StatusOr<bool> CheckOutput(const JobObjects& seen);
+  absl::Status MakePolicies();
+  absl::Status MakePolicy(nlohmann::json policy) const;
   absl::Status MakeExport(const PodViews& pods);
   absl::Status EndExports(const PodViews& pods);
 
@@ -116,6 +118,7 @@ class JobResources {
   ModelExport export_;
   OutputTrial output_;
   bool output_checked_ = false;
+  bool policies_made_ = false;
 };
 
 }  // namespace adamant::kube

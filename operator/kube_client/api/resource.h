@@ -37,6 +37,8 @@ inline constexpr Resource kPersistentVolumes{
 inline constexpr Resource kLeases{"coordination.k8s.io", "v1", "leases", "Lease"};
 inline constexpr Resource kPodDisruptionBudgets{
     "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"};
+inline constexpr Resource kNetworkPolicies{
+    "networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"};
 
 /// Namespace and name of an object. `ns` is empty for resources without namespaces.
 struct ObjectKey {

@@ -106,6 +106,19 @@ TEST(OperatorFlagsTest, ItListensAtIpv6AndIpv4) {
   EXPECT_EQ(flags.probes_listen, "[::]:8081");
 }
 
+TEST(OperatorFlagsTest, JobsGetNetworkPoliciesWhereThatIsAskedFor) {
+  EXPECT_FALSE(OptionsOf({}).pods.network.has_value());
+  const auto network =
+      OptionsOf({"--network-policies", "--metrics-namespaces=a,b", "--dns-ports=53,1053"})
+          .pods.network.value_or(kube::NetworkSettings());
+  EXPECT_EQ(network.operators_namespace, "adamant-system");
+  EXPECT_THAT(network.operators_ports, ElementsAre(7070, 7071, 7072));
+  EXPECT_THAT(network.metrics_namespaces, ElementsAre("a", "b"));
+  EXPECT_THAT(network.dns_ports, ElementsAre(53, 1053));
+  EXPECT_THAT(OptionsOf({"--network-policies"}).pods.network->dns_ports, ElementsAre(53, 5353));
+  EXPECT_THAT(Refusal("--metrics-namespaces=a"), HasSubstr("--network-policies"));
+}
+
 TEST(OperatorFlagsTest, MissingFlagsAreRefused) {
   std::string program = "adamant-operator";
   char* argv[] = {program.data()};
