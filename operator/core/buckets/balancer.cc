@@ -66,7 +66,7 @@ class Planner {
       --load_.copies[configuration.learner->slot];
     }
     if (configuration.departing && (configuration.replicas.size() > settings_.copies ||
-                                    MayGo(configuration, *configuration.departing))) {
+                                    CanDrain(configuration, *configuration.departing))) {
       hint.departing = configuration.departing;
       --load_.copies[configuration.departing->slot];
     }
@@ -232,14 +232,14 @@ class Planner {
     PlacementHint& hint = hints_[bucket];
     for (const ServerId& replica : configuration.replicas) {
       if (configurations_.IsServed(bucket) && !hint.departing && !hint.successor &&
-          MayGo(configuration, replica)) {
+          CanDrain(configuration, replica)) {
         hint.departing = replica;
         --load_.copies[replica.slot];
       }
     }
   }
 
-  [[nodiscard]] bool MayGo(const Configuration& configuration, const ServerId& replica) const {
+  [[nodiscard]] bool CanDrain(const Configuration& configuration, const ServerId& replica) const {
     const auto stay = std::count_if(configuration.replicas.begin(),
                                     configuration.replicas.end(),
                                     [&](const ServerId& other) { return IsUsable(other); });

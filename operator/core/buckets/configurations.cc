@@ -103,7 +103,7 @@ void Configurations::Reassign(BucketId bucket, ServerId server) {
   Change(bucket);
 }
 
-// PlacementHint that the change has fulfilled or made void goes with it.
+// A hint that the change has fulfilled or made void goes with it.
 void Configurations::Change(BucketId bucket) {
   Configuration& configuration = state_.buckets[bucket];
   ++configuration.version;

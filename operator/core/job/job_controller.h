@@ -58,9 +58,9 @@ class JobController {
   /// A new job. `job_uid` names it for good; it must be random.
   static std::unique_ptr<JobController> Create(JobSettings settings, std::uint64_t job_uid);
 
-  /// Goes on from the state that was stored last (under kStateKey); only the number of workers may
-  /// be another than then. Errors: those of DecodeState; FailedPrecondition when the state belongs
-  /// to another manifest.
+  /// Goes on from the state that was stored last (under kStateKey). Of spec.distribution only the
+  /// number of workers may be another than then. Errors: those of DecodeState; FailedPrecondition,
+  /// naming the field, for another number of anything else.
   static absl::StatusOr<std::unique_ptr<JobController>> Restore(JobSettings settings,
                                                                 std::string_view state);
 

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "services/common/base/exit_codes.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/base/system/files.h"
 #include "services/common/base/system/process.h"
@@ -32,7 +33,6 @@ namespace {
 constexpr int kCannotRun = 127;
 
 // Exit code of services for bad flags or configuration.
-constexpr int kBadConfiguration = 2;
 
 // Runs in the child between fork and exec: only calls that are safe there.
 [[noreturn]] void RunChild(const std::vector<char*>& arguments, int log, int null, pid_t parent) {

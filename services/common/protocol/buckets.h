@@ -16,7 +16,7 @@ namespace adamant::protocol {
 /// The servers that have a bucket. Only the controller changes it, by compare and swap on
 /// the version. On the wire and in the CRD: `epoch`, `members`, `leaver`, `heir`.
 struct Configuration {
-  /// Rises by one with every change of primary or replicas; 0: none yet.
+  /// Rises by one with every change but of hints; 0: none yet.
   ConfigurationVersion version = 0;
   std::uint64_t generation = 0;  ///< rises when all replicas were lost and one was restored
   ServerId primary{};

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "proto/adamant/v1/control.pb.h"
+#include "services/common/base/exit_codes.h"
 #include "services/common/base/log.h"
 #include "services/common/base/mutex.h"
 #include "services/common/base/status_macros.h"
@@ -41,7 +42,6 @@ constexpr std::chrono::seconds kDrainTimeout(4);
 constexpr std::chrono::milliseconds kDrainCheckInterval(20);
 constexpr std::chrono::seconds kLeaveTimeout(3);
 constexpr int kFailed = 1;
-constexpr int kBadConfiguration = 2;
 
 constexpr char kPrefix[] = "adamant-";
 

@@ -26,6 +26,10 @@ BatchDispatcherOptions BatchOptions(const BatchSchedulerOptions& options) {
 
 }  // namespace
 
+Clock::Duration ControllerTimeout(Clock::Duration silence_timeout) {
+  return std::max(BatchSchedulerOptions{}.controller_timeout, silence_timeout * 3 / 2);
+}
+
 BatchScheduler::BatchScheduler(const BatchSchedulerOptions& options)
     : options_(options),
       layout_(options.train_examples, options.parts, options.batch_size),

@@ -33,10 +33,13 @@ struct BatchSchedulerOptions {
   Clock::Duration poll_interval = std::chrono::milliseconds(200);  ///< of other parts' records
   Clock::Duration reload_delay = std::chrono::seconds(1);  ///< after another server wrote ours
 
-  /// Nobody has heard the controller for so long: the data tier opens the epochs. Longer than the
-  /// controller waits for a silent member, so one that lives has given us up by then.
+  /// Nobody has heard the controller for so long: the data tier opens the epochs.
   Clock::Duration controller_timeout = std::chrono::seconds(15);
 };
+
+/// Returns controller_timeout where the controller gives a process up that is silent for
+/// `silence_timeout`: longer, so that a controller that lives has given us up by then.
+Clock::Duration ControllerTimeout(Clock::Duration silence_timeout);
 
 /// Dispatches work to workers under leases and keeps the ledger of the epoch
 /// (docs/design/0001-spine.md, "An epoch" and "The end of an epoch").

@@ -19,6 +19,7 @@
 #include "services/common/base/status_macros.h"
 #include "services/common/codec/control.h"
 #include "services/common/codec/work.h"
+#include "services/common/job/durations.h"
 #include "services/common/job/job.h"
 #include "services/common/job/warm_start_of.h"
 #include "services/data_server/core/batches/batch_builder.h"
@@ -62,17 +63,19 @@ BatchSchedulerOptions SchedulerOptionsOf(const v1::Welcome& welcome,
                                          std::uint32_t train_examples) {
   const v1::JobSpec& spec = welcome.job().spec();
   const v1::Distribution& distribution = spec.distribution();
-  return {.slot = slot,
-          .incarnation = welcome.incarnation(),
-          .parts = static_cast<std::uint32_t>(distribution.data_servers()),
-          .batch_size = static_cast<std::uint32_t>(spec.data().batch_size()),
-          .train_examples = train_examples,
-          .epochs = static_cast<std::uint64_t>(spec.run_policy().epochs()),
-          .target_accuracy = spec.run_policy().has_target_accuracy()
-                                 ? std::optional(spec.run_policy().target_accuracy())
-                                 : std::nullopt,
-          .epoch_completion = spec.run_policy().epoch_completion(),
-          .warm_start_examples = job::WarmStartExamples(welcome.job(), train_examples)};
+  return {
+      .slot = slot,
+      .incarnation = welcome.incarnation(),
+      .parts = static_cast<std::uint32_t>(distribution.data_servers()),
+      .batch_size = static_cast<std::uint32_t>(spec.data().batch_size()),
+      .train_examples = train_examples,
+      .epochs = static_cast<std::uint64_t>(spec.run_policy().epochs()),
+      .target_accuracy = spec.run_policy().has_target_accuracy()
+                             ? std::optional(spec.run_policy().target_accuracy())
+                             : std::nullopt,
+      .epoch_completion = spec.run_policy().epoch_completion(),
+      .warm_start_examples = job::WarmStartExamples(welcome.job(), train_examples),
+      .controller_timeout = ControllerTimeout(job::ToMilliseconds(spec.detection().heartbeat()))};
 }
 
 // What the number of examples says about the rest of the manifest.

@@ -19,8 +19,6 @@
 #include "services/data_server/core/messages.h"
 #include "services/data_server/rpc/data_metrics.h"
 
-namespace adamant::v1 {}  // namespace adamant::v1
-
 namespace adamant::data_server {
 
 /// Addresses of the buckets' primaries among the parameter servers, by bucket; "" where there is

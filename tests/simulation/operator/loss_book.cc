@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "services/common/base/exit_codes.h"
+
 namespace adamant::orchestration {
 
 using controller::JobState;
@@ -11,8 +13,6 @@ using controller::StartProcess;
 using kube::Json;
 
 namespace {
-
-constexpr int kBadConfiguration = 2;
 
 // A process that has ended may have seemed silent if its end was not seen for this long: silence
 // counts after 10 s, and the last sign of life was up to 4 s before the end.

@@ -6,6 +6,7 @@
 #include "operator/cli/console/text.h"
 #include "operator/cli/kubectl/cluster/job_objects.h"
 #include "operator/cli/kubectl/explain/explain.h"
+#include "services/common/base/exit_codes.h"
 
 namespace adamant::kubectl {
 namespace {
@@ -15,8 +16,7 @@ using kube::IntAt;
 using kube::StringAt;
 using Advice = std::vector<std::string>;
 
-constexpr int kBadConfiguration = 2;  // exit code of the services
-constexpr double kSlowSeconds = 60;   // more than a node takes for what it has everything for
+constexpr double kSlowSeconds = 60;  // more than a node takes for what it has everything for
 
 bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;

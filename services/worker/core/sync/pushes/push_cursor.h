@@ -29,7 +29,7 @@ class PushCursor {
   /// Returns the push up to which all behind acknowledged() are on their way.
   [[nodiscard]] Sequence sent() const { return sent_; }
 
-  /// The last one on the server's disk, as far as it has said so.
+  /// The last one on the disks of all replicas, as far as the server has said so.
   [[nodiscard]] Sequence persisted() const { return persisted_; }
 
   /// Returns the server that updates are sent to.

@@ -22,6 +22,14 @@ using testing::SizeIs;
 constexpr WorkerId kA{.slot = 0, .incarnation = 1};
 constexpr Clock::Duration kTimeout = BatchSchedulerOptions{}.controller_timeout;
 
+TEST(ControllerTimeoutTest, IsLongerThanAControllerWaitsForASilentProcess) {
+  using std::chrono::seconds;
+  EXPECT_EQ(ControllerTimeout(seconds(3)), seconds(15));
+  EXPECT_EQ(ControllerTimeout(seconds(10)), seconds(15));
+  EXPECT_EQ(ControllerTimeout(seconds(60)), seconds(90));
+  EXPECT_EQ(ControllerTimeout(std::chrono::hours(1)), std::chrono::minutes(90));
+}
+
 // One data server and one worker; an epoch has 4 batches.
 class AloneTest : public testing::Test {
  public:
