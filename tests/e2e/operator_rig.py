@@ -72,7 +72,7 @@ class System:
         with contextlib.ExitStack() as stack:
             stack.enter_context(self.cluster)
             self.cluster.load_images([image()])
-            self.cluster.kubectl("apply", "--server-side", "-k", PROJECT / "deploy")
+            self.install()
             self.await_operators()
             self.namespace = Namespace(self.cluster, "training")
             self.api = self.cluster.api
@@ -86,6 +86,10 @@ class System:
 
     def __exit__(self, *error):
         return self._stack.__exit__(*error)
+
+    def install(self):
+        """Has the operators started."""
+        self.cluster.kubectl("apply", "--server-side", "-k", PROJECT / "deploy")
 
     def plugin(self, *arguments, user="admin", namespace="training"):
         """`kubectl adamant` as a user calls it, by the real kubectl, which finds it in PATH: command and environment."""
@@ -314,7 +318,7 @@ class Job:
 
     def belongings(self):
         """What exists of the job, and of earlier ones of its name, in the cluster."""
-        kinds = "shardmaps,pods,configmaps,persistentvolumeclaims,poddisruptionbudgets"
+        kinds = "shardmaps,pods,configmaps,persistentvolumeclaims,poddisruptionbudgets,networkpolicies"
         label = f"adamant.dev/job={self.name}"
         listed = self._system.namespace.kubectl("get", kinds, "-l", label, "-o", "name").split()
         try:
