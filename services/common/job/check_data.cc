@@ -195,6 +195,14 @@ void ResolvePaths(v1::JobSpec& spec, const std::filesystem::path& folder) {
   if (spec.data().has_validation()) {
     ResolvePaths(folder, *spec.mutable_data()->mutable_validation());
   }
+  for (v1::StoredModel* stored :
+       {spec.start_from().has_checkpoint() ? spec.mutable_start_from()->mutable_checkpoint()
+                                           : nullptr,
+        spec.start_from().has_weights() ? spec.mutable_start_from()->mutable_weights() : nullptr}) {
+    if (stored != nullptr && stored->has_path()) {
+      ResolvePath(folder, *stored->mutable_path());
+    }
+  }
 }
 
 std::optional<std::int64_t> CheckData(const v1::JobSpec& spec,

@@ -54,6 +54,7 @@ void Build(const YamlNode& root,
   const std::optional<std::int64_t> examples = CheckData(spec, place, net, given, problems);
   CheckServers(spec, given, problems);
   CheckPods(spec, given, problems);
+  CheckStart(spec, place, given, problems);
   CheckRun(spec, net, examples, given, problems);
 }
 

@@ -34,7 +34,8 @@ void CompleteServers(v1::JobSpec& spec, const Locations& given);
 /// Fills in who runs the optimiser, which depends on its kind.
 void CompleteOptimiser(v1::JobSpec& spec, const Locations& given);
 
-/// Makes relative paths of data files on this machine absolute; they start at `folder`.
+/// Makes relative paths on this machine, of data files and of what the job starts from, absolute;
+/// they start at `folder`.
 void ResolvePaths(v1::JobSpec& spec, const std::filesystem::path& folder);
 
 /// Checks the net: names, shapes, cycles, sizes. Returns its graph if that is right.
@@ -55,6 +56,13 @@ void CheckServers(const v1::JobSpec& spec, const Locations& given, Problems& pro
 
 /// Checks what of the pods' templates the operator relies on.
 void CheckPods(const v1::JobSpec& spec, const Locations& given, Problems& problems);
+
+/// Checks that what a job starts from, and what it copies of its checkpoints, is asked for where it
+/// can be had.
+void CheckStart(const v1::JobSpec& spec,
+                DataPlace place,
+                const Locations& given,
+                Problems& problems);
 
 /// Checks optimiser, distribution and run policy against each other, the net and the data.
 void CheckRun(const v1::JobSpec& spec,
