@@ -17,6 +17,8 @@
 #include "operator/control/job_settings.h"
 #include "operator/core/job/bucket_outage.h"
 #include "operator/core/job/job_controller.h"
+#include "operator/local/checkpoints/checkpoint_copies.h"
+#include "operator/local/checkpoints/start_from.h"
 #include "operator/local/event_queue.h"
 #include "operator/local/finished_run.h"
 #include "operator/local/history/recorder.h"
@@ -101,6 +103,8 @@ class Runner {
   bool Persist(const controller::Persist& persist);
   void Start(const controller::StartProcess& start);
   void StartExport(std::uint64_t snapshot);
+  void Copy(std::uint64_t checkpoint);
+  void TellCopied();
   void Tell(const controller::Note& note);
   void TellWarnings();
   void TellAlarms();
@@ -142,6 +146,7 @@ class Runner {
   Processes processes_;  // the launcher, unless another is given
   Launcher& launcher_;
   std::jthread export_;
+  std::optional<CheckpointCopies> copies_;  // none: nobody asked for any
 
   bool finished_ = false;
   bool recording_failed_ = false;
@@ -162,6 +167,7 @@ absl::Status Runner::Open() {
                            StateCopies::Open({paths_.controller(), paths_.controller_copy()}));
   const std::uint64_t writer = RandomId();
   state_ = std::make_unique<KvStateStore>(*store_, writer);
+  ADAMANT_RETURN_IF_ERROR(EnterStart(job_, paths_, *state_));
   ADAMANT_RETURN_IF_ERROR(OpenController(settings));
   ADAMANT_ASSIGN_OR_RETURN(RunFolder folder, RunFolder::Open(paths_));
   folder_.emplace(std::move(folder));
@@ -203,6 +209,9 @@ absl::Status Runner::OpenController(const controller::JobSettings& settings) {
   ADAMANT_ASSIGN_OR_RETURN(Recorder recorder,
                            Recorder::Open(paths_, job_.metadata().name(), std::move(results)));
   recorder_.emplace(std::move(recorder));
+  if (job_.spec().output().has_checkpoints()) {
+    copies_.emplace(job_, paths_, controller_->state().checkpoint.snapshot);
+  }
   return absl::OkStatus();
 }
 
@@ -226,10 +235,15 @@ void Runner::Run() {
       Handle(event, /*more=*/true);
     }
     Handle(controller::Tick{});
+    TellCopied();
     ShowProgress();
   }
   launcher_.KillAll();
   server_->Stop();
+  if (copies_) {
+    copies_->Wait();
+    TellCopied();
+  }
   if (controller_->Report().phase == controller::Phase::kFailed &&
       controller_->state().step == controller::Step::kExporting) {
     stored_.Update(CheckModelFiles(paths_));
@@ -290,6 +304,7 @@ void Runner::Perform(std::vector<Action> actions) {
           paths_,
           {.job_uid = controller_->state().job_uid, .checkpoint = manifest->checkpoint},
           manifest->keep));
+      Copy(manifest->checkpoint.snapshot);
     } else if (const auto* done = std::get_if<controller::EpochDone>(&action)) {
       Record(recorder_->Epoch(done->result));
       observer_.OnEpoch(done->result);
@@ -388,6 +403,37 @@ void Runner::StartExport(std::uint64_t snapshot) {
     events_.Push(controller::Exported{.snapshot = source.snapshot,
                                       .status = ExportModel(job_, source, metadata, paths_)});
   });
+}
+
+// What is stored is the state of the moment at which the checkpoint became the newest.
+void Runner::Copy(std::uint64_t checkpoint) {
+  if (!copies_ || !copies_->IsDue(checkpoint)) {
+    return;
+  }
+  absl::StatusOr<controller::StateStore::Snapshot> stored = state_->Load();
+  if (!stored.ok()) {
+    return Record(stored.status());
+  }
+  controller_->HoldCheckpoint(checkpoint);
+  copies_->Begin(checkpoint, std::move(stored->entries));
+}
+
+// A copy that fails, as on a full disk, is no reason to stop training.
+void Runner::TellCopied() {
+  const std::optional<CheckpointCopies::Result> copied =
+      copies_ ? copies_->TakeResult() : std::nullopt;
+  if (!copied) {
+    return;
+  }
+  controller_->HoldCheckpoint(0);
+  const std::string folder = paths_.copy_of(copied->checkpoint).string();
+  const std::string name = "checkpoint " + std::to_string(copied->checkpoint);
+  const bool ok = copied->status.ok();
+  Tell({.kind = ok ? controller::Note::Kind::kCheckpoint : controller::Note::Kind::kAlarm,
+        .epoch = controller_->state().epoch,
+        .text = ok ? name + " is copied to " + folder
+                   : name + " could not be copied to " + folder +
+                         ", and training goes on: " + std::string(copied->status.message())});
 }
 
 void Runner::Tell(const controller::Note& note) {

@@ -21,6 +21,7 @@
 #include "operator/cli/warnings/expectation.h"
 #include "operator/cli/warnings/machine_warning.h"
 #include "operator/cli/warnings/net_plan.h"
+#include "operator/local/checkpoints/start_from.h"
 #include "operator/local/finished_run.h"
 #include "operator/local/processes/signal_pipe.h"
 #include "operator/local/run_folder/run_dir.h"
@@ -246,6 +247,16 @@ int CheckFlags(const TrainFlags& flags) {
   return kOk;
 }
 
+// Whether the job can begin with what it is to start from; an ExitCode if not.
+int CheckStart(const TrainFlags& flags, const v1::TrainingJob& job) {
+  const absl::Status start = local::CheckStart(job);
+  if (start.ok()) {
+    return kOk;
+  }
+  PrintError(flags.job + ": " + std::string(start.message()));
+  return absl::IsUnavailable(start) || absl::IsPermissionDenied(start) ? kCannotRun : kBadInput;
+}
+
 // Loads the manifest and settles the run directory; an ExitCode if that fails.
 int Prepare(TrainFlags& flags, Prepared& prepared) {
   if (const int code = CheckFlags(flags); code != kOk) {
@@ -277,6 +288,9 @@ int Prepare(TrainFlags& flags, Prepared& prepared) {
   if (const absl::Status here = local::CheckOneMachine(*parsed.job); !here.ok()) {
     PrintError(flags.job + ": " + std::string(here.message()));
     return kBadInput;
+  }
+  if (const int code = resume ? kOk : CheckStart(flags, *parsed.job); code != kOk) {
+    return code;
   }
   if (const std::string few = FewFiles(FilesOf(*parsed.job)); !few.empty()) {
     PrintError(few);

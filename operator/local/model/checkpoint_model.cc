@@ -4,21 +4,18 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "operator/local/model/fetch_model.h"
+#include "operator/local/model/trained_model.h"
 #include "operator/local/run_folder/checkpoint_file.h"
 #include "operator/local/state/run_status.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/checkpoint/snapshot_store.h"
-#include "services/common/job/job.h"
-#include "services/common/job/optimiser_of.h"
-#include "services/common/optimiser/optimiser.h"
 #include "services/common/storage/segments/segment_store.h"
 #include "services/common/tensor/shard_layout.h"
 
@@ -57,15 +54,12 @@ class Stores {
 // Reads one checkpoint.
 class Reader {
  public:
-  Reader(const CheckpointManifest& manifest,
-         const ShardLayout& layout,
-         const std::vector<ParameterOptimiser>& optimisers,
-         Stores& stores)
-      : manifest_(manifest), layout_(layout), optimisers_(optimisers), stores_(stores) {}
+  Reader(const CheckpointManifest& manifest, const TrainedModel& model, Stores& stores)
+      : manifest_(manifest), model_(model), stores_(stores) {}
 
   absl::StatusOr<std::vector<float>> Read() {
-    std::vector<float> weights(layout_.elements());
-    for (const Shard& shard : layout_.shards()) {
+    std::vector<float> weights(model_.layout.elements());
+    for (const Shard& shard : model_.layout.shards()) {
       if (shard.bucket >= manifest_.checkpoint.buckets.size()) {
         return absl::DataLossError("the manifest has too few buckets");
       }
@@ -97,13 +91,7 @@ class Reader {
   }
 
   absl::Status ReadShard(const Shard& shard, std::vector<float>& weights) {
-    const ParameterOptimiser& optimiser = optimisers_[shard.tensor];
-    const bool has_state = optimiser.location == OptimiserLocation::kServer;
-    const checkpoint::ShardIdentity identity{
-        .job_uid = manifest_.job_uid,
-        .shard = shard.id,
-        .values = shard.size(),
-        .state = has_state ? shard.size() * StatePerWeight(optimiser.kind) : 0};
+    const checkpoint::ShardIdentity identity = model_.IdentityOf(manifest_.job_uid, shard);
     ADAMANT_ASSIGN_OR_RETURN(const checkpoint::SnapshotStore snapshots, SnapshotsOf(shard.bucket));
     ADAMANT_ASSIGN_OR_RETURN(
         const auto stored,
@@ -111,35 +99,15 @@ class Reader {
     if (!stored.has_value()) {
       return absl::DataLossError("shard " + std::to_string(shard.id) + " is missing");
     }
-    const std::uint64_t begin = layout_.OffsetOf(shard.tensor) + shard.begin;
+    const std::uint64_t begin = model_.layout.OffsetOf(shard.tensor) + shard.begin;
     std::ranges::copy(stored->record.values, weights.begin() + static_cast<std::ptrdiff_t>(begin));
     return absl::OkStatus();
   }
 
   const CheckpointManifest& manifest_;
-  const ShardLayout& layout_;
-  const std::vector<ParameterOptimiser>& optimisers_;
+  const TrainedModel& model_;
   Stores& stores_;
 };
-
-// What is needed to read any checkpoint of a job.
-struct Model {
-  model::Graph graph;
-  std::vector<ParameterOptimiser> optimisers;
-  ShardLayout layout;
-};
-
-absl::StatusOr<Model> ModelOf(const v1::TrainingJob& job) {
-  ADAMANT_ASSIGN_OR_RETURN(model::Graph graph, model::BuildGraph(job::NetOf(job)));
-  v1::TrainingJob counted = job;
-  job::CountProgressInExamples(1, 0, counted);  // the kinds of the optimisers do not depend on it
-  ADAMANT_ASSIGN_OR_RETURN(auto optimisers, job::OptimisersOf(counted, graph.parameters));
-  const auto buckets =
-      static_cast<std::uint32_t>(job.spec().distribution().parameter_servers().buckets());
-  ShardLayout layout(graph.parameters, buckets);
-  return Model{
-      .graph = std::move(graph), .optimisers = std::move(optimisers), .layout = std::move(layout)};
-}
 
 // Of a run in whose checkpoints/ is nothing: `none` where nothing has been there, else what is
 // gone.
@@ -243,12 +211,11 @@ absl::StatusOr<ModelFile> ReadStores(const v1::TrainingJob& job,
   ADAMANT_RETURN_IF_ERROR(CheckDataFolder(paths));
   ADAMANT_ASSIGN_OR_RETURN(const std::vector<CheckpointManifest> manifests,
                            ManifestsOf(paths, checkpoint));
-  ADAMANT_ASSIGN_OR_RETURN(const Model model, ModelOf(job));
+  ADAMANT_ASSIGN_OR_RETURN(const TrainedModel model, TrainedModelOf(job));
   Stores stores(paths);
   absl::Status newest;
   for (const CheckpointManifest& manifest : manifests) {
-    absl::StatusOr<std::vector<float>> weights =
-        Reader(manifest, model.layout, model.optimisers, stores).Read();
+    absl::StatusOr<std::vector<float>> weights = Reader(manifest, model, stores).Read();
     if (weights.ok()) {
       return FileOf(job, manifest, *std::move(weights));
     }
@@ -303,7 +270,7 @@ absl::Status NotHad(std::uint64_t checkpoint, const absl::Status& why, controlle
 absl::StatusOr<ModelFile> AskServers(const v1::TrainingJob& job,
                                      const RunPaths& paths,
                                      std::uint64_t checkpoint) {
-  ADAMANT_ASSIGN_OR_RETURN(const Model model, ModelOf(job));
+  ADAMANT_ASSIGN_OR_RETURN(const TrainedModel model, TrainedModelOf(job));
   absl::Status failed;
   for (int i = 0; i < kTries; ++i) {
     ADAMANT_ASSIGN_OR_RETURN(const std::vector<CheckpointManifest> manifests,

@@ -1,19 +1,15 @@
 #include "operator/local/run_folder/checkpoint_file.h"
 
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <string>
 #include <system_error>
+#include <utility>
 
-#include "services/common/base/checksum.h"
+#include "operator/local/run_folder/checked_json.h"
 #include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/base/system/files.h"
-#include "services/common/base/text/nesting.h"
 #include "services/common/storage/rocksdb/file_kinds.h"
 
 namespace adamant::local {
@@ -23,33 +19,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t kFormatVersion = 1;
 constexpr std::uint64_t kMaxBytes = std::uint64_t{256} << 20;
-constexpr std::size_t kMostLevels = 16;  // a manifest has 3
-
-// Numbers of 64 bits that are no counts are written as text: JSON's readers often keep 53 bits.
-std::string Hex(std::uint64_t value) {
-  char text[17];
-  std::snprintf(text, sizeof(text), "%016" PRIx64, value);
-  return text;
-}
-
-std::uint64_t FromHex(const Json& json) {
-  return std::strtoull(json.get<std::string>().c_str(), nullptr, 16);
-}
-
-std::string ChecksumOf(const Json& json) {
-  const std::string text = json.dump();
-  return Hex(Checksum(std::as_bytes(std::span(text))));
-}
-
-// The library converts numbers that are no counts into others without a word.
-bool HasOnlyCounts(const Json& json) {
-  return json.is_structured() ? std::all_of(json.begin(), json.end(), HasOnlyCounts)
-                              : !json.is_number() || json.is_number_unsigned();
-}
 
 CheckpointManifest FromJson(const Json& json) {
   CheckpointManifest manifest;
-  manifest.job_uid = FromHex(json.at("job"));
+  manifest.job_uid = ReadHex(json.at("job"));
   controller::Checkpoint& checkpoint = manifest.checkpoint;
   checkpoint.snapshot = json.at("snapshot");
   checkpoint.epoch = json.at("epoch");
@@ -58,7 +31,7 @@ CheckpointManifest FromJson(const Json& json) {
     checkpoint.buckets.push_back({.slot = bucket.at("server"),
                                   .generation = bucket.at("generation"),
                                   .updates = bucket.at("updates"),
-                                  .checksum = FromHex(bucket.at("checksum"))});
+                                  .checksum = ReadHex(bucket.at("checksum"))});
   }
   for (const Json& cut : json.at("cuts")) {
     checkpoint.cuts.push_back({.worker = cut.at("worker"),
@@ -90,6 +63,12 @@ absl::StatusOr<CheckpointManifest> ReadFrom(const RunPaths& paths,
   return manifest;
 }
 
+// Copies of checkpoints have folders of their own beside the manifests.
+bool IsManifest(const std::filesystem::directory_entry& entry) {
+  std::error_code error;
+  return entry.path().extension() == ".json" || !entry.is_directory(error);
+}
+
 // Whoever runs a job makes the folder before there is a checkpoint.
 absl::Status CheckCheckpoints(const RunPaths& paths) {
   if (const absl::Status status = storage::CheckIsFolder(paths.checkpoints()); !status.ok()) {
@@ -111,7 +90,7 @@ std::string EncodeCheckpointManifest(const CheckpointManifest& manifest) {
   const controller::Checkpoint& checkpoint = manifest.checkpoint;
   Json json;
   json["format_version"] = kFormatVersion;
-  json["job"] = Hex(manifest.job_uid);
+  json["job"] = HexText(manifest.job_uid);
   json["snapshot"] = checkpoint.snapshot;
   json["epoch"] = checkpoint.epoch;
   json["held_ms"] = checkpoint.held.count();
@@ -120,41 +99,22 @@ std::string EncodeCheckpointManifest(const CheckpointManifest& manifest) {
     json["buckets"].push_back({{"server", bucket.slot},
                                {"generation", bucket.generation},
                                {"updates", bucket.updates},
-                               {"checksum", Hex(bucket.checksum)}});
+                               {"checksum", HexText(bucket.checksum)}});
   }
   json["cuts"] = Json::array();
   for (const controller::PushCut& cut : checkpoint.cuts) {
     json["cuts"].push_back(
         {{"worker", cut.worker}, {"incarnation", cut.incarnation}, {"sequence", cut.sequence}});
   }
-  json["checksum"] = ChecksumOf(json);
-  return json.dump(1) + "\n";
+  return SealJson(std::move(json));
 }
 
 absl::StatusOr<CheckpointManifest> DecodeCheckpointManifest(std::string_view text) {
-  Json json = NestsDeeper(text, kMostLevels)
-                  ? Json()
-                  : Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("format_version") || !json.contains("checksum")) {
-    return absl::DataLossError("the manifest is damaged: it is no complete JSON object");
-  }
-  if (json["format_version"] != kFormatVersion) {
-    return absl::FailedPreconditionError("the manifest has format version " +
-                                         json["format_version"].dump() + ", this program reads " +
-                                         std::to_string(kFormatVersion));
-  }
-  const Json checksum = json["checksum"];
-  json.erase("checksum");
-  if (checksum != ChecksumOf(json)) {
-    return absl::DataLossError("the manifest is damaged: its checksum does not fit");
-  }
-  if (!HasOnlyCounts(json)) {
-    return absl::DataLossError("the manifest is damaged: it has a number that is no count");
-  }
+  ADAMANT_ASSIGN_OR_RETURN(const Json json, OpenJson(text, kFormatVersion));
   try {
     return FromJson(json);
   } catch (const nlohmann::json::exception& error) {
-    return absl::DataLossError(std::string("the manifest is damaged: ") + error.what());
+    return DamagedManifest(error.what());
   }
 }
 
@@ -178,7 +138,8 @@ absl::Status WriteCheckpointManifest(const RunPaths& paths,
   }
   ADAMANT_FAILPOINT("checkpoint/erase_older");
   for (const auto& entry : std::filesystem::directory_iterator(paths.checkpoints(), error)) {
-    if (entry.path() != paths.checkpoint(snapshot) && entry.path() != paths.checkpoint(keep)) {
+    if (IsManifest(entry) && entry.path() != paths.checkpoint(snapshot) &&
+        entry.path() != paths.checkpoint(keep)) {
       std::filesystem::remove(entry.path(), error);
     }
   }
@@ -191,6 +152,9 @@ absl::StatusOr<std::vector<CheckpointManifest>> ReadCheckpointManifests(const Ru
   absl::Status damage;  // the first
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(paths.checkpoints(), error)) {
+    if (!IsManifest(entry)) {
+      continue;
+    }
     absl::StatusOr<CheckpointManifest> manifest = ReadFrom(paths, entry.path());
     if (manifest.ok()) {
       manifests.push_back(*std::move(manifest));

@@ -31,12 +31,18 @@ struct RunPaths {
   [[nodiscard]] std::filesystem::path checkpoint(std::uint64_t snapshot) const {
     return checkpoints() / (std::to_string(snapshot) + ".json");
   }
+  /// Copies of whole checkpoints are folders beside the manifests.
+  [[nodiscard]] std::filesystem::path copy_of(std::uint64_t snapshot) const {
+    return checkpoints() / ("checkpoint-" + std::to_string(snapshot));
+  }
   [[nodiscard]] std::filesystem::path store_of(std::uint32_t parameter_server) const {
     return data() / ("parameter-server-" + std::to_string(parameter_server));
   }
   [[nodiscard]] std::filesystem::path shards_of(std::uint32_t parameter_server) const {
     return store_of(parameter_server) / "shards";
   }
+  /// What a run begins with, as long as it is not in data().
+  [[nodiscard]] std::filesystem::path start() const { return root / "start"; }
   [[nodiscard]] std::filesystem::path controller() const { return root / "controller"; }
   [[nodiscard]] std::filesystem::path controller_copy() const { return root / "controller.copy"; }
   [[nodiscard]] std::filesystem::path endpoint() const { return root / "endpoint"; }

@@ -262,34 +262,43 @@ absl::Status CompareSize(Comparison& comparison) {
   return absl::OkStatus();
 }
 
+// The files of a source of the job's data, `set`, that are not those that are known: a line each.
+absl::StatusOr<std::vector<std::string>> OtherFiles(
+    const v1::DataSource& source, const char* set, const std::vector<controller::DataFile>& known) {
+  std::vector<std::string> others;
+  if (known.empty() || !source.has_idx()) {
+    return others;
+  }
+  const dataset::IdxPaths files{.images = source.idx().images(), .labels = source.idx().labels()};
+  ADAMANT_ASSIGN_OR_RETURN(
+      const std::vector<job::FingerprintedFile> found,
+      job::FingerprintFiles({.paths = files,
+                             .names = files,
+                             .fields = {.images = "idx.images", .labels = "idx.labels"}},
+                            set));
+  for (const job::FingerprintedFile& file : found) {
+    const auto begun = std::ranges::find(known, file.field, &controller::DataFile::field);
+    if (begun != known.end() && begun->fingerprint != file.fingerprint) {
+      others.push_back(file.field + ": " + job::OtherFile(file.name));
+    }
+  }
+  return others;
+}
+
 absl::Status CompareFiles(Comparison& comparison) {
-  const std::vector<controller::DataFile>& known = comparison.begun.files;
   const v1::Data& data = comparison.job.spec().data();
   for (const auto& [set, source] :
        {std::pair("train", &data.train()), std::pair("validation", &data.validation())}) {
-    const bool told = source == &data.train() && comparison.other_size;
-    if (known.empty() || told || !source->has_idx()) {
-      continue;
+    if (source == &data.train() && comparison.other_size) {
+      continue;  // it is told
     }
-    const dataset::IdxPaths files{.images = source->idx().images(),
-                                  .labels = source->idx().labels()};
-    const absl::StatusOr<std::vector<job::FingerprintedFile>> found =
-        job::FingerprintFiles({.paths = files,
-                               .names = files,
-                               .fields = {.images = "idx.images", .labels = "idx.labels"}},
-                              set);
-    if (!found.ok() && comparison.begun.is_over) {
+    const auto others = OtherFiles(*source, set, comparison.begun.files);
+    if (!others.ok() && comparison.begun.is_over) {
       continue;  // nobody needs them any more
     }
-    ADAMANT_RETURN_IF_ERROR(found.status());
-    for (const job::FingerprintedFile& file : *found) {
-      const auto begun = std::ranges::find(known, file.field, &controller::DataFile::field);
-      if (begun != known.end() && begun->fingerprint != file.fingerprint) {
-        Judge(file.field + ": " + job::OtherFile(file.name),
-              kOtherData,
-              comparison.accept_changes,
-              comparison.resumption);
-      }
+    ADAMANT_RETURN_IF_ERROR(others.status());
+    for (const std::string& other : *others) {
+      Judge(other, kOtherData, comparison.accept_changes, comparison.resumption);
     }
   }
   return absl::OkStatus();
@@ -310,6 +319,25 @@ absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,
   ADAMANT_RETURN_IF_ERROR(CompareManifests(comparison));
   ADAMANT_RETURN_IF_ERROR(CompareFiles(comparison));
   return std::move(comparison.resumption);
+}
+
+absl::StatusOr<std::vector<std::string>> WhatDoesNotFit(
+    const v1::TrainingJob& began,
+    const v1::TrainingJob& job,
+    const std::vector<controller::DataFile>& known) {
+  std::vector<std::string> lines;
+  for (const job::FieldChange& change : job::ChangesBetween(began, job)) {
+    if (const Rule rule = RuleOf(change); rule.answer == Answer::kRefused) {
+      lines.push_back(Refusal(job::Format(change), rule.why));
+    }
+  }
+  const v1::Data& data = job.spec().data();
+  ADAMANT_ASSIGN_OR_RETURN(const auto train, OtherFiles(data.train(), "train", known));
+  ADAMANT_ASSIGN_OR_RETURN(const auto validation,
+                           OtherFiles(data.validation(), "validation", known));
+  lines.insert(lines.end(), train.begin(), train.end());
+  lines.insert(lines.end(), validation.begin(), validation.end());
+  return lines;
 }
 
 bool IsOver(const v1::TrainingJob& job, const RunPaths& paths) {

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "operator/core/state/state.h"
 #include "operator/local/run_folder/run_dir.h"
 #include "services/common/job/job.h"
 
@@ -35,6 +36,15 @@ struct Resumption {
 absl::StatusOr<Resumption> CompareWithStart(const v1::TrainingJob& job,
                                             const RunPaths& paths,
                                             bool accept_changes);
+
+/// Returns what keeps `job` from going on with what another run has stored, that was started as
+/// `began` and read the files `known`: the fields and files that do not fit, a line each, as
+/// Resumption::refused. Fields that change what is trained, and not what is stored, fit.
+/// Errors: those of job::FingerprintFiles.
+absl::StatusOr<std::vector<std::string>> WhatDoesNotFit(
+    const v1::TrainingJob& began,
+    const v1::TrainingJob& job,
+    const std::vector<controller::DataFile>& known);
 
 /// The manifest of a run that is looked at, or whose models are.
 struct RunManifest {

@@ -3,6 +3,7 @@
 #include <onnx/onnx_pb.h>
 
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <span>
 #include <string_view>
@@ -236,6 +237,29 @@ void WriteInitialisers(const Graph& graph,
   }
 }
 
+absl::StatusOr<Tensor> TensorOf(const onnx::TensorProto& initialiser) {
+  const std::string name = "initialiser " + initialiser.name();
+  if (initialiser.data_location() == onnx::TensorProto::EXTERNAL) {
+    return absl::UnimplementedError(name + " has its values in another file");
+  }
+  Tensor tensor{.name = initialiser.name(),
+                .shape = {initialiser.dims().begin(), initialiser.dims().end()},
+                .values = {}};
+  const std::string& raw = initialiser.raw_data();
+  if (raw.empty()) {
+    tensor.values.assign(initialiser.float_data().begin(), initialiser.float_data().end());
+  } else {
+    tensor.values.resize(raw.size() / sizeof(float));
+    std::memcpy(tensor.values.data(), raw.data(), tensor.values.size() * sizeof(float));
+  }
+  const auto elements = static_cast<std::uint64_t>(ElementCount(tensor.shape).value_or(0));
+  if (tensor.values.size() != elements || raw.size() % sizeof(float) != 0) {
+    return absl::DataLossError(name + " of the shape " + ToString(tensor.shape) +
+                               " does not have as many values");
+  }
+  return tensor;
+}
+
 // A metadata property with the checksum of what follows it. Fields may stand in any order, so a
 // model can begin with it; wherever the file is cut, it is still there.
 std::string ChecksumProperty(std::string_view content) {
@@ -296,6 +320,27 @@ absl::Status WriteOnnx(const std::filesystem::path& path,
   ADAMANT_ASSIGN_OR_RETURN(const std::string bytes,
                            EncodeOnnx(graph, weights, normalisation, metadata));
   return WriteFile(path, bytes, pipes);
+}
+
+absl::StatusOr<std::vector<Tensor>> ReadOnnxTensors(const std::filesystem::path& path) {
+  ADAMANT_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, kMaxBytes));
+  onnx::ModelProto model;
+  if (!model.ParseFromString(bytes) || !model.has_graph()) {
+    return absl::DataLossError(path.string() + ": not a valid ONNX file");
+  }
+  std::vector<Tensor> tensors;
+  for (const onnx::TensorProto& initialiser : model.graph().initializer()) {
+    if (initialiser.data_type() != onnx::TensorProto::FLOAT) {
+      continue;
+    }
+    absl::StatusOr<Tensor> tensor = TensorOf(initialiser);
+    if (!tensor.ok()) {
+      return absl::Status(tensor.status().code(),
+                          path.string() + ": " + std::string(tensor.status().message()));
+    }
+    tensors.push_back(*std::move(tensor));
+  }
+  return tensors;
 }
 
 absl::Status CheckOnnx(const std::filesystem::path& path) {

@@ -40,6 +40,12 @@ absl::Status WriteOnnx(const std::filesystem::path& path,
                        const Metadata& metadata,
                        Pipes pipes = Pipes::kRead);
 
+/// Reads the initialisers of an ONNX file that are float32, by whomever it was written: of one of
+/// WriteOnnx the parameters by their names, and the normalisation. Nodes are not looked at.
+/// Errors: as ReadFile; DataLoss when it is no ONNX file or an initialiser's size is not that of
+/// its shape, naming it; Unimplemented for values in other files.
+absl::StatusOr<std::vector<Tensor>> ReadOnnxTensors(const std::filesystem::path& path);
+
 /// Checks that a file that WriteOnnx has written is whole; one of an earlier version, without
 /// "xxh3_64", need only be an ONNX file. Errors: as ReadFile; DataLoss, naming the file.
 absl::Status CheckOnnx(const std::filesystem::path& path);

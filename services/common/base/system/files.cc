@@ -239,10 +239,14 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path, std::string_
                                        std::filesystem::file_type::regular)
                            : SystemError(error, "cannot rename to", path);
   }
-  const std::filesystem::path parent = path.has_parent_path() ? path.parent_path() : ".";
-  const File directory(parent, O_RDONLY | O_DIRECTORY);
-  if (directory.get() >= 0 && fsync(directory.get()) != 0) {
-    return SystemError(errno, "cannot sync", parent);
+  return SyncFolder(path.has_parent_path() ? path.parent_path() : ".");
+}
+
+// One that may not be read is as durable as its file system makes it.
+absl::Status SyncFolder(const std::filesystem::path& path) {
+  const File folder(path, O_RDONLY | O_DIRECTORY);
+  if (folder.get() >= 0 && fsync(folder.get()) != 0) {
+    return SystemError(errno, "cannot sync", path);
   }
   return absl::OkStatus();
 }

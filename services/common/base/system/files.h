@@ -43,6 +43,9 @@ absl::Status WriteFile(const std::filesystem::path& path,
                        std::string_view content,
                        Pipes pipes = Pipes::kRead);
 
+/// Makes durable which files are in a folder. Error: as SystemError.
+absl::Status SyncFolder(const std::filesystem::path& path);
+
 /// Makes a folder and those above it, where they are not there. Error: as SystemError.
 absl::Status MakeFolder(const std::filesystem::path& path);
 

@@ -1,0 +1,101 @@
+#include "operator/local/checkpoints/checkpoint_copies.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "operator/local/checkpoints/save_checkpoint.h"
+#include "proto/adamant/v1/job.pb.h"
+#include "services/common/base/failpoint.h"
+#include "services/common/base/status_macros.h"
+
+namespace adamant::local {
+namespace {
+
+const v1::CheckpointCopies& WantedBy(const v1::TrainingJob& job) {
+  return job.spec().output().checkpoints();
+}
+
+// Number of the checkpoint whose copy this is; 0: of none.
+std::uint64_t NumberOf(const RunPaths& paths, const std::filesystem::path& path) {
+  const std::string name = path.filename().string();
+  const std::size_t digits = name.find_last_not_of("0123456789") + 1;
+  std::uint64_t number = 0;
+  std::from_chars(name.data() + digits, name.data() + name.size(), number);
+  return path == paths.copy_of(number) ? number : 0;
+}
+
+}  // namespace
+
+CheckpointCopies::CheckpointCopies(const v1::TrainingJob& job,
+                                   const RunPaths& paths,
+                                   std::uint64_t newest)
+    : job_(job),
+      paths_(paths),
+      every_(WantedBy(job).has_every() ? static_cast<std::uint64_t>(WantedBy(job).every()) : 1),
+      keep_(static_cast<std::uint64_t>(WantedBy(job).keep())),
+      newest_(newest) {}
+
+bool CheckpointCopies::IsDue(std::uint64_t checkpoint) {
+  if (checkpoint <= newest_) {
+    return false;  // the job has gone back to it, or told of it again
+  }
+  newest_ = checkpoint;
+  ++since_;
+  return since_ >= every_ && !copying_;
+}
+
+void CheckpointCopies::Begin(std::uint64_t checkpoint, std::map<std::string, std::string> entries) {
+  since_ = 0;
+  copying_ = true;
+  thread_ = std::jthread([this, checkpoint, entries = std::move(entries)] {
+    absl::Status status = Copy(checkpoint, entries);
+    MutexLock lock(mutex_);
+    result_ = Result{.checkpoint = checkpoint, .status = std::move(status)};
+  });
+}
+
+std::optional<CheckpointCopies::Result> CheckpointCopies::TakeResult() {
+  MutexLock lock(mutex_);
+  copying_ = copying_ && !result_;
+  return std::exchange(result_, std::nullopt);
+}
+
+void CheckpointCopies::Wait() {
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+absl::Status CheckpointCopies::Copy(std::uint64_t checkpoint,
+                                    const std::map<std::string, std::string>& entries) {
+  ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("checkpoint/copy"));
+  ADAMANT_RETURN_IF_ERROR(SaveCheckpoint({.job = job_, .paths = paths_, .entries = entries},
+                                         paths_.copy_of(checkpoint)));
+  RemoveOld();
+  return absl::OkStatus();
+}
+
+// What cannot be removed stays, and is tried again after the next.
+void CheckpointCopies::RemoveOld() {
+  std::vector<std::uint64_t> copies;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(paths_.checkpoints(), error)) {
+    if (const std::uint64_t number = NumberOf(paths_, entry.path()); number != 0) {
+      copies.push_back(number);
+    } else if (entry.is_directory(error) && entry.path().extension() == ".tmp") {
+      std::filesystem::remove_all(entry.path(), error);  // a process was killed while it copied
+    }
+  }
+  std::ranges::sort(copies);
+  while (copies.size() > keep_) {
+    std::filesystem::remove_all(paths_.copy_of(copies.front()), error);
+    copies.erase(copies.begin());
+  }
+}
+
+}  // namespace adamant::local

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "operator/local/run_folder/run_dir.h"
+#include "services/common/base/mutex.h"
+
+namespace adamant::v1 {
+class TrainingJob;
+}  // namespace adamant::v1
+
+namespace adamant::local {
+
+/// Copies every n-th checkpoint of a run that runs whole into folders beside the manifests, and
+/// keeps the newest of these (spec.output.checkpoints). One is copied at a time, on a thread of its
+/// own: a checkpoint that is due meanwhile is passed over, and the next one is copied.
+/// Threads: all members on one thread.
+class CheckpointCopies {
+ public:
+  /// How the copying of a checkpoint has ended. Errors: those of SaveCheckpoint.
+  struct Result {
+    std::uint64_t checkpoint = 0;
+    absl::Status status;
+  };
+
+  /// `job`, which asks for copies and has its defaults, and `paths` must outlive this.
+  /// `newest`: the run's newest checkpoint; later ones count.
+  CheckpointCopies(const v1::TrainingJob& job, const RunPaths& paths, std::uint64_t newest);
+
+  /// Waits for what is being copied.
+  ~CheckpointCopies() = default;
+  CheckpointCopies(const CheckpointCopies&) = delete;
+  CheckpointCopies& operator=(const CheckpointCopies&) = delete;
+
+  /// Returns whether a checkpoint that is complete is to be copied: call Begin then.
+  bool IsDue(std::uint64_t checkpoint);
+
+  /// Copies it. `entries`: CheckpointSource. The parameter servers must keep it until its result is
+  /// there.
+  void Begin(std::uint64_t checkpoint, std::map<std::string, std::string> entries);
+
+  /// Returns, once, how the copying that was begun last has ended.
+  std::optional<Result> TakeResult();
+
+  /// Waits until nothing is being copied.
+  void Wait();
+
+ private:
+  absl::Status Copy(std::uint64_t checkpoint, const std::map<std::string, std::string>& entries);
+  void RemoveOld();
+
+  // Constant after construction.
+  const v1::TrainingJob& job_;
+  const RunPaths& paths_;
+  const std::uint64_t every_;
+  const std::uint64_t keep_;
+
+  // Of the one thread.
+  std::uint64_t newest_;
+  std::uint64_t since_ = 0;  // checkpoints since the last one that was copied
+  bool copying_ = false;     // and its result was not taken
+
+  // Guarded.
+  Mutex mutex_;
+  std::optional<Result> result_ ABSL_GUARDED_BY(mutex_);
+
+  std::jthread thread_;  // the last: it uses the others
+};
+
+}  // namespace adamant::local
