@@ -20,10 +20,10 @@
 #include "operator/local/checkpoints/checkpoint_copies.h"
 #include "operator/local/checkpoints/start_from.h"
 #include "operator/local/event_queue.h"
+#include "operator/local/exported_model.h"
 #include "operator/local/finished_run.h"
 #include "operator/local/history/recorder.h"
 #include "operator/local/model/export_model.h"
-#include "operator/local/model/model_check.h"
 #include "operator/local/processes/processes.h"
 #include "operator/local/processes/signal_pipe.h"
 #include "operator/local/run_folder/checkpoint_file.h"
@@ -33,6 +33,7 @@
 #include "operator/local/run_folder/socket_folder.h"
 #include "operator/local/run_metrics.h"
 #include "operator/local/run_preparation.h"
+#include "operator/local/run_texts.h"
 #include "operator/local/state/job_data.h"
 #include "operator/local/state/kv_state_store.h"
 #include "operator/local/state/old_state.h"
@@ -76,12 +77,7 @@ class Runner {
       : job_(std::move(job)),
         paths_(std::filesystem::absolute(options.run_dir)),
         bin_dir_(std::filesystem::absolute(options.bin_dir)),
-        listen_(options.listen),
-        metrics_listen_(options.metrics_listen),
-        warnings_(options.warnings),
-        changes_(options.changes),
-        accept_changes_(options.accept_changes),
-        is_over_(options.is_over),
+        options_(options),
         observer_(observer),
         launcher_(options.launcher != nullptr ? *options.launcher : processes_) {}
 
@@ -103,7 +99,7 @@ class Runner {
   bool Persist(const controller::Persist& persist);
   void Start(const controller::StartProcess& start);
   void StartExport(std::uint64_t snapshot);
-  void Copy(std::uint64_t checkpoint);
+  void StartCopy();
   void TellCopied();
   void Tell(const controller::Note& note);
   void TellWarnings();
@@ -116,12 +112,7 @@ class Runner {
   v1::TrainingJob job_;
   const RunPaths paths_;
   const std::filesystem::path bin_dir_;
-  const std::string listen_;
-  const std::string metrics_listen_;
-  const std::vector<std::string> warnings_;
-  const std::vector<std::string> changes_;
-  const bool accept_changes_;
-  const bool is_over_;
+  const RunOptions options_;
   Observer& observer_;
   const SystemClock clock_;
   const SignalPipe signals_;
@@ -157,7 +148,7 @@ class Runner {
 
 absl::Status Runner::Open() {
   controller::JobSettings settings = control::SettingsOf(job_);
-  if (!is_over_) {
+  if (!options_.is_over) {
     ADAMANT_ASSIGN_OR_RETURN(settings, SettingsOf(job_));
   }
   ADAMANT_ASSIGN_OR_RETURN(lock_, RunLock::Acquire(paths_, RunLock::Use::kControl));
@@ -171,14 +162,14 @@ absl::Status Runner::Open() {
   ADAMANT_RETURN_IF_ERROR(OpenController(settings));
   ADAMANT_ASSIGN_OR_RETURN(RunFolder folder, RunFolder::Open(paths_));
   folder_.emplace(std::move(folder));
-  if (!metrics_listen_.empty()) {
-    ADAMANT_ASSIGN_OR_RETURN(exposer_, metrics::Exposer::Start(metrics_listen_, registry_));
+  if (!options_.metrics_listen.empty()) {
+    ADAMANT_ASSIGN_OR_RETURN(exposer_, metrics::Exposer::Start(options_.metrics_listen, registry_));
   }
-  if (listen_.empty()) {
+  if (options_.listen.empty()) {
     ADAMANT_ASSIGN_OR_RETURN(sockets_, SocketFolder::Make(paths_, SocketFolder::Parents(paths_)));
   }
-  ADAMANT_ASSIGN_OR_RETURN(server_,
-                           control::StartControlServer(sockets_ ? sockets_->address() : listen_));
+  ADAMANT_ASSIGN_OR_RETURN(
+      server_, control::StartControlServer(sockets_ ? sockets_->address() : options_.listen));
   const auto sink = [this](controller::Event event) { events_.Push(std::move(event)); };
   server_->AddJob(kTheJob, control::StreamSecurity::kPlain, job_, paths_.root.string(), sink);
   server_->SetReport(kTheJob, controller_->Report());
@@ -198,7 +189,7 @@ absl::Status Runner::OpenController(const controller::JobSettings& settings) {
     if (!settings.only_checkpoints && !controller_->IsOver()) {
       ADAMANT_RETURN_IF_ERROR(CheckDisksAreThere(paths_, controller_->state()));
     }
-    if (accept_changes_) {
+    if (options_.accept_changes) {
       controller_->AcceptOtherDataFiles();
     }
   } else {
@@ -280,6 +271,9 @@ void Runner::HandleSignals() {
 
 void Runner::Handle(const controller::Event& event, bool more) {
   Perform(controller_->Handle(event, clock_.Now(), more));
+  if (copies_ && copies_->IsDue()) {
+    StartCopy();
+  }
 }
 
 void Runner::Perform(std::vector<Action> actions) {
@@ -304,7 +298,9 @@ void Runner::Perform(std::vector<Action> actions) {
           paths_,
           {.job_uid = controller_->state().job_uid, .checkpoint = manifest->checkpoint},
           manifest->keep));
-      Copy(manifest->checkpoint.snapshot);
+      if (copies_) {
+        copies_->OnCheckpoint(manifest->checkpoint.snapshot);
+      }
     } else if (const auto* done = std::get_if<controller::EpochDone>(&action)) {
       Record(recorder_->Epoch(done->result));
       observer_.OnEpoch(done->result);
@@ -385,55 +381,29 @@ void Runner::Start(const controller::StartProcess& start) {
 }
 
 void Runner::StartExport(std::uint64_t snapshot) {
-  ModelSource source;
-  source.job_uid = controller_->state().job_uid;
-  source.snapshot = snapshot;
-  for (std::uint32_t slot = 0; slot < control::SettingsOf(job_).parameter_servers; ++slot) {
-    source.servers.push_back(controller_->AddressOf({Role::kParameterServer, slot}));
-  }
-  for (const controller::Configuration& bucket : controller_->state().buckets) {
-    source.holders.push_back(bucket.primary.slot);
-  }
-  char top1[32];
-  std::snprintf(top1, sizeof(top1), "%.6f", controller_->state().accuracy);
-  exports::Metadata metadata = {{"job", job_.metadata().name()},
-                                {"epoch", std::to_string(recorder_->results().back().epoch)},
-                                {"top1", top1}};
-  export_ = std::jthread([this, source = std::move(source), metadata = std::move(metadata)] {
-    events_.Push(controller::Exported{.snapshot = source.snapshot,
-                                      .status = ExportModel(job_, source, metadata, paths_)});
+  export_ = std::jthread([this, model = ModelToExport(*controller_, job_, snapshot)] {
+    events_.Push(
+        controller::Exported{.snapshot = model.source.snapshot,
+                             .status = ExportModel(job_, model.source, model.metadata, paths_)});
   });
 }
 
-// What is stored is the state of the moment at which the checkpoint became the newest.
-void Runner::Copy(std::uint64_t checkpoint) {
-  if (!copies_ || !copies_->IsDue(checkpoint)) {
-    return;
-  }
+// What is stored is as it was when the checkpoint became the newest.
+void Runner::StartCopy() {
   absl::StatusOr<controller::StateStore::Snapshot> stored = state_->Load();
-  if (!stored.ok()) {
-    return Record(stored.status());
+  const std::uint64_t checkpoint = copies_->TakeDue();
+  if (stored.ok()) {
+    copies_->Begin(checkpoint, std::move(stored->entries));
+    Handle(controller::CheckpointHeld{checkpoint});
   }
-  controller_->HoldCheckpoint(checkpoint);
-  copies_->Begin(checkpoint, std::move(stored->entries));
+  Record(stored.status());
 }
 
-// A copy that fails, as on a full disk, is no reason to stop training.
 void Runner::TellCopied() {
-  const std::optional<CheckpointCopies::Result> copied =
-      copies_ ? copies_->TakeResult() : std::nullopt;
-  if (!copied) {
-    return;
+  if (const auto copied = copies_ ? copies_->TakeResult() : std::nullopt) {
+    Handle(controller::CheckpointHeld{});
+    Tell(copies_->NoteOf(*copied, controller_->state().epoch));
   }
-  controller_->HoldCheckpoint(0);
-  const std::string folder = paths_.copy_of(copied->checkpoint).string();
-  const std::string name = "checkpoint " + std::to_string(copied->checkpoint);
-  const bool ok = copied->status.ok();
-  Tell({.kind = ok ? controller::Note::Kind::kCheckpoint : controller::Note::Kind::kAlarm,
-        .epoch = controller_->state().epoch,
-        .text = ok ? name + " is copied to " + folder
-                   : name + " could not be copied to " + folder +
-                         ", and training goes on: " + std::string(copied->status.message())});
 }
 
 void Runner::Tell(const controller::Note& note) {
@@ -442,25 +412,8 @@ void Runner::Tell(const controller::Note& note) {
 }
 
 void Runner::TellWarnings() {
-  std::vector<std::string> texts = warnings_;
-  if (!controller_->IsOver()) {
-    for (const std::string& change : changes_) {
-      texts.push_back("changed since the run was started: " + change);
-    }
-  } else if (!changes_.empty()) {
-    texts.push_back(NothingTaken(job_, paths_, changes_));
-  }
-  if (controller_->HasTrainedAll()) {
-    if (std::string idle = NoEffect(job_, paths_, changes_); !idle.empty()) {
-      texts.push_back(std::move(idle));
-    }
-  }
-  if (controller_->state().phase == controller::Phase::kSucceeded) {
-    for (std::string& damage : CheckModel(job_, paths_)) {
-      texts.push_back(std::move(damage));
-    }
-  }
-  for (std::string& text : texts) {
+  for (std::string& text :
+       TextsAtStart(*controller_, job_, paths_, options_.warnings, options_.changes)) {
     Tell({.kind = controller::Note::Kind::kWarning, .text = std::move(text)});
   }
 }

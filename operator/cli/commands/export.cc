@@ -16,11 +16,13 @@
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/console/text.h"
 #include "operator/cli/warnings/expectation.h"
+#include "operator/local/checkpoints/save_checkpoint.h"
 #include "operator/local/model/checkpoint_model.h"
 #include "operator/local/model/model_file.h"
 #include "operator/local/run_folder/run_dir.h"
 #include "operator/local/state/resumption.h"
 #include "operator/local/state/run_status.h"
+#include "operator/local/state/state_copies.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/base/system/files.h"
@@ -34,11 +36,16 @@ constexpr char kExamples[] = R"(Examples:
   adamant export runs/first --format onnx --out digits.onnx
   adamant export runs/first --format safetensors --out digits.safetensors
   adamant export runs/first --checkpoint 12 --format onnx --out digits-12.onnx
-      The model of a checkpoint, also while the job runs; checkpoints/ names those there are.)";
+      The model of a checkpoint, also while the job runs; checkpoints/ names those there are.
+  adamant export runs/first --format checkpoint --out first-whole
+      The newest checkpoint whole, in a folder, for spec.startFrom of another job.)";
+
+/// Of a model; or a checkpoint whole.
+enum class Format { kSafetensors, kOnnx, kCheckpoint };
 
 struct ExportFlags {
   std::string run_dir;
-  local::ModelFormat format = local::ModelFormat::kOnnx;
+  Format format = Format::kOnnx;
   std::string out;
   std::uint64_t checkpoint = 0;  // 0: the newest model
 };
@@ -77,7 +84,13 @@ absl::StatusOr<std::string> ExportRun(const v1::TrainingJob& job, const ExportFl
   ADAMANT_ASSIGN_OR_RETURN(const model::Graph graph, model::BuildGraph(job::NetOf(job)));
   ADAMANT_ASSIGN_OR_RETURN(const local::ModelFile model, ReadRunModel(job, flags, graph));
   ADAMANT_RETURN_IF_ERROR(local::WriteModel(
-      {.path = flags.out, .format = flags.format}, job, graph, model.weights, model.metadata));
+      {.path = flags.out,
+       .format = flags.format == Format::kOnnx ? local::ModelFormat::kOnnx
+                                               : local::ModelFormat::kSafetensors},
+      job,
+      graph,
+      model.weights,
+      model.metadata));
   if (const std::uint64_t bad = local::CountNotFinite(model.weights); bad > 0) {
     std::fprintf(
         stderr,
@@ -88,6 +101,24 @@ absl::StatusOr<std::string> ExportRun(const v1::TrainingJob& job, const ExportFl
         bad == 1 ? "is" : "are");
   }
   return WhichModel(model.metadata, flags);
+}
+
+// Returns which checkpoint it is.
+absl::StatusOr<std::string> SaveWhole(const v1::TrainingJob& job, const ExportFlags& flags) {
+  const local::RunPaths paths(flags.run_dir);
+  ADAMANT_RETURN_IF_ERROR(local::CheckHoldsRun(paths));
+  ADAMANT_ASSIGN_OR_RETURN(const local::StateCopies::Stored stored,
+                           local::StateCopies::Read({paths.controller(), paths.controller_copy()}));
+  const local::CheckpointSource source{
+      .job = job, .paths = paths, .entries = stored.snapshot.entries};
+  ADAMANT_ASSIGN_OR_RETURN(const std::uint64_t newest, local::NewestCheckpoint(source));
+  if (flags.checkpoint != 0 && flags.checkpoint != newest) {
+    return absl::NotFoundError("the newest checkpoint alone can be exported whole, and that is " +
+                               std::to_string(newest) +
+                               "; spec.output.checkpoints copies them as they are taken");
+  }
+  ADAMANT_RETURN_IF_ERROR(local::SaveCheckpoint(source, flags.out));
+  return "checkpoint " + std::to_string(newest) + ", whole";
 }
 
 // Of what manifest the run's models are: its job.yaml may be another one by now.
@@ -103,7 +134,9 @@ std::unique_ptr<v1::TrainingJob> TrainedJob(const local::RunPaths& paths,
 }
 
 int Export(const ExportFlags& flags) {
-  if (const absl::Status status = CheckOutputFile(flags.out); !status.ok()) {
+  const bool whole = flags.format == Format::kCheckpoint;
+  if (const absl::Status status = whole ? CheckOutputFolder(flags.out) : CheckOutputFile(flags.out);
+      !status.ok()) {
     PrintError("--out " + std::string(status.message()));
     return kBadInput;
   }
@@ -119,18 +152,19 @@ int Export(const ExportFlags& flags) {
     PrintProblems(manifest.problems);
     return kBadInput;
   }
-  const auto which = ExportRun(*TrainedJob(paths, std::move(manifest.job)), flags);
+  const auto job = TrainedJob(paths, std::move(manifest.job));
+  const auto which = whole ? SaveWhole(*job, flags) : ExportRun(*job, flags);
   if (const absl::Status& status = which.status(); !status.ok()) {
     PrintError(std::string(status.message()));
-    const bool bad_input =
-        absl::IsDataLoss(status) || absl::IsInvalidArgument(status) || absl::IsNotFound(status);
+    const bool bad_input = absl::IsDataLoss(status) || absl::IsInvalidArgument(status) ||
+                           absl::IsNotFound(status) || absl::IsAlreadyExists(status);
     return bad_input ? kBadInput : kCannotRun;
   }
   if (const std::string warning = ModelWarning(flags.run_dir); !warning.empty()) {
     PrintWarnings({warning});
   }
   if (!which->empty()) {
-    std::fprintf(stderr, "model: %s\n", which->c_str());
+    std::fprintf(stderr, "%s: %s\n", whole ? "saved" : "model", which->c_str());
   }
   std::fprintf(SummaryStream(flags.out), "%s\n", flags.out.c_str());
   return kOk;
@@ -139,17 +173,22 @@ int Export(const ExportFlags& flags) {
 }  // namespace
 
 void AddExport(CLI::App& app, int& exit_code) {
-  CLI::App& command = *app.add_subcommand("export", "Write a run's model in a format of choice");
+  CLI::App& command = *app.add_subcommand(
+      "export", "Write a run's model, or a whole checkpoint, in a format of choice");
   const auto flags = std::make_shared<ExportFlags>();
   AddFolder(command, "RUN_DIR", flags->run_dir, "Folder of the run")->required();
-  AddChoice<local::ModelFormat>(
-      command,
-      "--format",
-      flags->format,
-      {{"safetensors", local::ModelFormat::kSafetensors}, {"onnx", local::ModelFormat::kOnnx}},
-      "Format of the file")
+  AddChoice<Format>(command,
+                    "--format",
+                    flags->format,
+                    {{"safetensors", Format::kSafetensors},
+                     {"onnx", Format::kOnnx},
+                     {"checkpoint", Format::kCheckpoint}},
+                    "Format of the file; checkpoint: a folder, with all to go on training from")
       ->required();
-  command.add_option("--out", flags->out, "File to write")->required()->check(Path());
+  command
+      .add_option("--out", flags->out, "File to write; of a checkpoint the folder, empty or new")
+      ->required()
+      ->check(Path());
   command
       .add_option("--checkpoint",
                   flags->checkpoint,

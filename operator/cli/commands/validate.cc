@@ -10,6 +10,7 @@
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/print_error.h"
 #include "operator/cli/warnings/expectation.h"
+#include "operator/local/checkpoints/start_from.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/job/job.h"
 
@@ -39,6 +40,10 @@ int Validate(const ValidateFlags& flags) {
                  flags.job.c_str(),
                  parsed.problems.size(),
                  parsed.problems.size() == 1 ? "problem" : "problems");
+    return kBadInput;
+  }
+  if (const absl::Status start = local::CheckStart(*parsed.job); !start.ok()) {
+    PrintError(flags.job + ": " + std::string(start.message()));
     return kBadInput;
   }
   ExpectationText expectation = ExpectationOf(*parsed.job);

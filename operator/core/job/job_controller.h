@@ -74,10 +74,6 @@ class JobController {
   /// until then what it began with stays stored. Before Begin.
   void AcceptOtherDataFiles() { data_reports_.AcceptOthers(); }
 
-  /// The parameter servers keep this checkpoint, too, when they store others: the reconciler reads
-  /// it. 0: none. Forgotten with this controller.
-  void HoldCheckpoint(std::uint64_t snapshot) { training_.HoldCheckpoint(snapshot); }
-
   /// It has succeeded, and there is nothing more to train.
   [[nodiscard]] bool IsOver() const;
 

@@ -94,6 +94,12 @@ struct ZonesKnown {
 /// The user wants a checkpoint that begins from now on.
 struct CheckpointRequested {};
 
+/// The parameter servers are to keep this checkpoint, too, when they store others: the reconciler
+/// reads it. Until another is named, or this controller ends. 0: none.
+struct CheckpointHeld {
+  std::uint64_t checkpoint = 0;
+};
+
 /// The reconciler cannot go on; ends the job as failed.
 struct ReconcilerFailed {
   std::string reason{};
@@ -107,6 +113,7 @@ using Event = std::variant<Received,
                            Exported,
                            SuspendRequested,
                            CheckpointRequested,
+                           CheckpointHeld,
                            SpecChanged,
                            ProcessesWait,
                            ZonesKnown,

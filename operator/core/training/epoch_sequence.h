@@ -49,9 +49,6 @@ class EpochSequence {
   /// controller.
   void Begin(TimePoint now);
 
-  /// As JobController::HoldCheckpoint.
-  void HoldCheckpoint(std::uint64_t snapshot) { snapshots_.Hold(snapshot); }
-
   /// A job whose last epoch has ended has more of them now, or another target: the next one is to
   /// be opened, of a model that is to be exported no more.
   [[nodiscard]] bool HasMore() const;

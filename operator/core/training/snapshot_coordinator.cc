@@ -209,8 +209,8 @@ void SnapshotCoordinator::Request(std::uint32_t server) {
                                    state_.recovery.healthy.evaluated,
                                    state_.recovery.older.checkpoint.snapshot,
                                    state_.recovery.first.snapshot,
-                                   kept_,
-                                   held_}) {
+                                   settings_.held_checkpoint,
+                                   kept_}) {
     if (kept != 0 && kept < snapshot_ &&
         std::find(request.keep.begin(), request.keep.end(), kept) == request.keep.end()) {
       request.keep.push_back(kept);

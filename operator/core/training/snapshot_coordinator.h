@@ -49,9 +49,6 @@ class SnapshotCoordinator {
   /// none.
   void Keep(std::uint64_t snapshot) { kept_ = snapshot; }
 
-  /// The same of one that is being copied.
-  void Hold(std::uint64_t snapshot) { held_ = snapshot; }
-
   /// A server has stored it, or cannot. Returns whether that completed the snapshot, which is the
   /// state's checkpoint then. Error: ResourceExhausted when disks were full too often.
   absl::StatusOr<bool> OnTaken(std::uint32_t server, const SnapshotTaken& message, TimePoint now);
@@ -87,7 +84,6 @@ class SnapshotCoordinator {
   const Configurations& configurations_;
 
   std::uint64_t kept_ = 0;
-  std::uint64_t held_ = 0;
   std::uint64_t snapshot_ = 0;  // needed; 0: none
   bool complete_ = false;       // it was, once
   std::vector<PushCut> cuts_;

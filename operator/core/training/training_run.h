@@ -51,9 +51,6 @@ class TrainingRun {
     going_back_.Begin(running, now);
   }
 
-  /// As JobController::HoldCheckpoint.
-  void HoldCheckpoint(std::uint64_t snapshot) { sequence_.HoldCheckpoint(snapshot); }
-
   /// The current step's commands have been sent.
   [[nodiscard]] bool begun() const { return begun_; }
 

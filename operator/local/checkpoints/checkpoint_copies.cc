@@ -40,13 +40,13 @@ CheckpointCopies::CheckpointCopies(const v1::TrainingJob& job,
       keep_(static_cast<std::uint64_t>(WantedBy(job).keep())),
       newest_(newest) {}
 
-bool CheckpointCopies::IsDue(std::uint64_t checkpoint) {
+void CheckpointCopies::OnCheckpoint(std::uint64_t checkpoint) {
   if (checkpoint <= newest_) {
-    return false;  // the job has gone back to it, or told of it again
+    return;  // the job has gone back to it, or tells of it again
   }
   newest_ = checkpoint;
   ++since_;
-  return since_ >= every_ && !copying_;
+  due_ = since_ >= every_ && !copying_ ? checkpoint : 0;
 }
 
 void CheckpointCopies::Begin(std::uint64_t checkpoint, std::map<std::string, std::string> entries) {
@@ -63,6 +63,18 @@ std::optional<CheckpointCopies::Result> CheckpointCopies::TakeResult() {
   MutexLock lock(mutex_);
   copying_ = copying_ && !result_;
   return std::exchange(result_, std::nullopt);
+}
+
+controller::Note CheckpointCopies::NoteOf(const Result& result, DataEpoch epoch) const {
+  const std::string name = "checkpoint " + std::to_string(result.checkpoint);
+  const std::string folder = paths_.copy_of(result.checkpoint).string();
+  const bool ok = result.status.ok();
+  return {.kind = ok ? controller::Note::Kind::kCheckpoint : controller::Note::Kind::kAlarm,
+          .member = std::nullopt,
+          .epoch = epoch,
+          .text = ok ? name + " is copied to " + folder
+                     : name + " could not be copied to " + folder +
+                           ", and training goes on: " + std::string(result.status.message())};
 }
 
 void CheckpointCopies::Wait() {

@@ -5,9 +5,12 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "operator/core/state/actions.h"
 #include "operator/local/run_folder/run_dir.h"
+#include "services/common/base/ids.h"
 #include "services/common/base/mutex.h"
 
 namespace adamant::v1 {
@@ -22,7 +25,7 @@ namespace adamant::local {
 /// Threads: all members on one thread.
 class CheckpointCopies {
  public:
-  /// How the copying of a checkpoint has ended. Errors: those of SaveCheckpoint.
+  /// Outcome of copying a checkpoint. Errors: those of SaveCheckpoint.
   struct Result {
     std::uint64_t checkpoint = 0;
     absl::Status status;
@@ -37,8 +40,13 @@ class CheckpointCopies {
   CheckpointCopies(const CheckpointCopies&) = delete;
   CheckpointCopies& operator=(const CheckpointCopies&) = delete;
 
-  /// Returns whether a checkpoint that is complete is to be copied: call Begin then.
-  bool IsDue(std::uint64_t checkpoint);
+  /// A checkpoint is complete, or the job has gone back to it.
+  void OnCheckpoint(std::uint64_t checkpoint);
+
+  /// Returns whether the checkpoint that was completed last is to be copied now; TakeDue names it,
+  /// once: Begin follows.
+  [[nodiscard]] bool IsDue() const { return due_ != 0; }
+  std::uint64_t TakeDue() { return std::exchange(due_, 0); }
 
   /// Copies it. `entries`: CheckpointSource. The parameter servers must keep it until its result is
   /// there.
@@ -46,6 +54,10 @@ class CheckpointCopies {
 
   /// Returns, once, how the copying that was begun last has ended.
   std::optional<Result> TakeResult();
+
+  /// Returns what people are told of it: that a copy has failed, as on a full disk, is an alarm,
+  /// and training goes on. `epoch`: that is open.
+  [[nodiscard]] controller::Note NoteOf(const Result& result, DataEpoch epoch) const;
 
   /// Waits until nothing is being copied.
   void Wait();
@@ -62,6 +74,7 @@ class CheckpointCopies {
 
   // Of the one thread.
   std::uint64_t newest_;
+  std::uint64_t due_ = 0;    // 0: none
   std::uint64_t since_ = 0;  // checkpoints since the last one that was copied
   bool copying_ = false;     // and its result was not taken
 

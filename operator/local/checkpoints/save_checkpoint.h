@@ -19,7 +19,7 @@ namespace adamant::local {
 struct CheckpointSource {
   const v1::TrainingJob& job;  ///< with which it was started, with its defaults
   const RunPaths& paths;
-  /// What its controller has stored when the checkpoint was its newest: StateStore::Snapshot.
+  /// Of StateStore::Snapshot, as its controller stored it when the checkpoint was its newest.
   const std::map<std::string, std::string>& entries;
 };
 

@@ -79,7 +79,8 @@ std::vector<std::string> OtherTensors(const SavedCheckpoint& about, const Traine
 }
 
 absl::StatusOr<SavedStart> ReadSavedStart(const v1::TrainingJob& job, const TrainedModel& model) {
-  SavedStart start{.folder = job.spec().start_from().checkpoint().path()};
+  SavedStart start;
+  start.folder = job.spec().start_from().checkpoint().path();
   ADAMANT_ASSIGN_OR_RETURN(start.about, ReadSavedCheckpoint(start.folder));
   ADAMANT_RETURN_IF_ERROR(Misfit(start, OtherTensors(start.about, model)));
   ADAMANT_ASSIGN_OR_RETURN(start.entries, ReadSavedRecords(start.folder, start.about, kSavedState));

@@ -15,7 +15,7 @@ class TrainingJob;
 
 namespace adamant::local {
 
-/// What is needed to read or write any checkpoint of a job.
+/// All that is needed to read or write any checkpoint of a job.
 struct TrainedModel {
   model::Graph graph;
   std::vector<ParameterOptimiser> optimisers;  ///< by parameter

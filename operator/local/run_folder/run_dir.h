@@ -41,7 +41,7 @@ struct RunPaths {
   [[nodiscard]] std::filesystem::path shards_of(std::uint32_t parameter_server) const {
     return store_of(parameter_server) / "shards";
   }
-  /// What a run begins with, as long as it is not in data().
+  /// Place of what a run begins with, as long as it is not in data().
   [[nodiscard]] std::filesystem::path start() const { return root / "start"; }
   [[nodiscard]] std::filesystem::path controller() const { return root / "controller"; }
   [[nodiscard]] std::filesystem::path controller_copy() const { return root / "controller.copy"; }

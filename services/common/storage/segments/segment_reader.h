@@ -13,7 +13,7 @@
 
 namespace adamant::storage {
 
-/// What the folder of a SegmentStore holds on disk, to be read while another process may have it
+/// Content of the folder of a SegmentStore on disk, to be read while another process may have it
 /// open: what that one writes later is not seen. It may also move or delete what is read here: then
 /// that looks damaged, and whoever reads opens the folder anew. Writes nothing.
 /// Threads: any.
