@@ -63,6 +63,12 @@ class Harness {
     return Begin();
   }
 
+  /// A controller begins with this state as what was stored.
+  Actions BeginWith(const JobState& state) {
+    stored_state_ = Encode(state);
+    return RestartController();
+  }
+
   Actions Handle(const Event& event, bool more = false) {
     return Keep(controller_->Handle(event, now_, more));
   }

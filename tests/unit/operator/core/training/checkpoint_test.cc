@@ -86,6 +86,24 @@ TEST_F(CheckpointTest, WorkersHoldUntilTheLastServerHasStored) {
   EXPECT_THAT(Sent<ResumePushes>(job_.StoreSnapshot(kServer1, 1)), SizeIs(2));
 }
 
+TEST_F(CheckpointTest, ServersKeepACheckpointThatIsBeingCopiedUntilItIsLetGo) {
+  TakeCheckpoint();  // the first
+  job_.Handle(CheckpointHeld{1});
+  TakeCheckpoint();
+  const auto keeps = [&] {
+    job_.Pass(seconds(5));
+    Pause(kWorker0, 17);
+    const auto asked = Sent<TakeSnapshot>(Pause(kWorker1, 23));
+    const std::uint64_t snapshot = job_.state().last_snapshot;
+    job_.StoreSnapshot(kServer0, snapshot);
+    job_.StoreSnapshot(kServer1, snapshot);
+    return asked.empty() ? std::vector<std::uint64_t>() : asked[0].second.keep;
+  };
+  EXPECT_THAT(keeps(), Contains(1u));
+  job_.Handle(CheckpointHeld{});
+  EXPECT_THAT(keeps(), testing::Not(Contains(1u)));
+}
+
 TEST_F(CheckpointTest, AWorkerThatDoesNotComeToRestEndsTheAttempt) {
   job_.Pass(seconds(5));
   Pause(kWorker0, 17);

@@ -147,5 +147,16 @@ TEST_F(CheckpointFileTest, AFolderThatIsGoneOrNoneIsNoRunWithoutCheckpoints) {
               HasSubstr("is a file, where a folder belongs; move it away"));
 }
 
+TEST_F(CheckpointFileTest, CopiesOfCheckpointsLieBesideTheManifestsAndStay) {
+  std::filesystem::create_directories(paths_.copy_of(6));
+  std::filesystem::create_directories(paths_.copy_of(7));
+  ASSERT_TRUE(WriteCheckpointManifest(paths_, Example(7), 0).ok());
+  const auto manifests = ReadCheckpointManifests(paths_);
+  ASSERT_TRUE(manifests.ok()) << manifests.status();
+  EXPECT_THAT(*manifests, SizeIs(1));
+  EXPECT_TRUE(std::filesystem::exists(paths_.copy_of(6)));
+  EXPECT_TRUE(std::filesystem::exists(paths_.copy_of(7)));
+}
+
 }  // namespace
 }  // namespace adamant::local

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <onnx/onnx_pb.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <numeric>
 #include <set>
@@ -189,6 +190,43 @@ TEST(OnnxModelTest, SizesThatDoNotFitAreRefused) {
   model.normalisation.mean.pop_back();
   EXPECT_TRUE(absl::IsInvalidArgument(
       EncodeOnnx(model.graph, model.weights, model.normalisation, {}).status()));
+}
+
+TEST(OnnxTensorsTest, TheParametersOfAFileComeBackByTheirNames) {
+  const Model model = MakeModel(fakes::EveryLayerKind());
+  const std::string path = testing::TempDir() + "/onnx_tensors_test.onnx";
+  ASSERT_TRUE(WriteOnnx(path, model.graph, model.weights, model.normalisation, {}).ok());
+  const auto tensors = ReadOnnxTensors(path);
+  ASSERT_TRUE(tensors.ok()) << tensors.status();
+  std::size_t offset = 0;
+  for (const Parameter& parameter : model.graph.parameters) {
+    const auto found = std::ranges::find(*tensors, parameter.name, &Tensor::name);
+    ASSERT_NE(found, tensors->end()) << parameter.name;
+    EXPECT_EQ(found->shape, parameter.shape);
+    ASSERT_FALSE(found->values.empty());
+    EXPECT_EQ(found->values.front(), model.weights[offset]);
+    offset += found->values.size();
+  }
+  EXPECT_EQ(offset, model.weights.size());
+}
+
+TEST(OnnxTensorsTest, WhatIsNoFileOfTheFormatOrHasOtherSizesIsDamage) {
+  const std::string path = testing::TempDir() + "/onnx_tensors_damage_test.onnx";
+  ASSERT_TRUE(WriteFileAtomically(path, "no model").ok());
+  EXPECT_TRUE(absl::IsDataLoss(ReadOnnxTensors(path).status()));
+  onnx::ModelProto model;
+  onnx::TensorProto& tensor = *model.mutable_graph()->add_initializer();
+  tensor.set_name("fc.bias");
+  tensor.set_data_type(onnx::TensorProto::FLOAT);
+  tensor.add_dims(2);
+  tensor.add_float_data(1);
+  ASSERT_TRUE(WriteFileAtomically(path, model.SerializeAsString()).ok());
+  const absl::Status damage = ReadOnnxTensors(path).status();
+  EXPECT_TRUE(absl::IsDataLoss(damage));
+  EXPECT_NE(damage.message().find("fc.bias"), std::string_view::npos) << damage;
+  tensor.add_float_data(2);
+  ASSERT_TRUE(WriteFileAtomically(path, model.SerializeAsString()).ok());
+  EXPECT_EQ(ReadOnnxTensors(path).value().front().values, (std::vector<float>{1, 2}));
 }
 
 }  // namespace

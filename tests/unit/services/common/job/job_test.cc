@@ -6,12 +6,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/dataset/digits.h"
+#include "services/common/job/yaml/problems.h"
+#include "services/common/job/yaml/yaml_tree.h"
 
 namespace adamant::job {
 namespace {
@@ -201,6 +204,42 @@ TEST(JobTest, RelativePathsStartAtTheManifestsFolder) {
   ASSERT_NE(result.job, nullptr) << ProblemsOf(result);
   EXPECT_EQ(result.job->spec().data().train().idx().images(),
             (manifests / "data" / "images").string());
+}
+
+TEST(JobTest, WhatAJobStartsFromLiesBesideTheManifest) {
+  const ParseResult parsed =
+      ParseJob(std::string(kMinimal) + "  startFrom: {checkpoint: {path: first/../saved}}\n",
+               "/jobs/a.yaml");
+  ASSERT_NE(parsed.job, nullptr) << ProblemsOf(parsed);
+  EXPECT_EQ(parsed.job->spec().start_from().checkpoint().path(), "/jobs/saved");
+  EXPECT_FALSE(parsed.job->spec().start_from().has_weights());
+}
+
+TEST(JobTest, CheckpointsAreCopiedOnlyWhereTheManifestSaysHowManyAreKept) {
+  const ParseResult none = ParseJob(kMinimal, "a.yaml");
+  ASSERT_NE(none.job, nullptr) << ProblemsOf(none);
+  EXPECT_FALSE(none.job->spec().output().has_checkpoints());
+  const std::string output = std::string(kMinimal) + "  output: {storage: {}, checkpoints: ";
+  const ParseResult kept = ParseJob(output + "{keep: 2}}\n", "a.yaml");
+  ASSERT_NE(kept.job, nullptr) << ProblemsOf(kept);
+  EXPECT_EQ(kept.job->spec().output().checkpoints().keep(), 2);
+  EXPECT_FALSE(kept.job->spec().output().checkpoints().has_every());
+  EXPECT_THAT(ProblemsOf(ParseJob(output + "{every: 2}}\n", "a.yaml")),
+              HasSubstr("spec.output.checkpoints.keep"));
+  EXPECT_THAT(ProblemsOf(ParseJob(output + "{keep: 0}}\n", "a.yaml")),
+              HasSubstr("spec.output.checkpoints.keep"));
+}
+
+TEST(JobTest, AClusterRefusesWhatOneMachineAloneHas) {
+  Problems problems("");
+  const std::string text = std::string(kMinimal) +
+                           "  startFrom: {weights: {path: model.onnx}}\n"
+                           "  output: {storage: {}, checkpoints: {keep: 1}}\n";
+  const std::optional<YamlNode> root = ReadYaml(text, problems);
+  ASSERT_TRUE(root.has_value());
+  const std::string told = ProblemsOf(ParseObject(*root, problems));
+  EXPECT_THAT(told, HasSubstr("spec.startFrom: not available in a cluster"));
+  EXPECT_THAT(told, HasSubstr("spec.output.checkpoints: not available in a cluster"));
 }
 
 TEST(JobTest, AFileThatCannotBeReadIsNamedOnce) {
