@@ -100,6 +100,7 @@ class Runner {
   void Start(const controller::StartProcess& start);
   void StartExport(std::uint64_t snapshot);
   void StartCopy();
+  void EndCopies();
   void TellCopied();
   void Tell(const controller::Note& note);
   void TellWarnings();
@@ -231,10 +232,7 @@ void Runner::Run() {
   }
   launcher_.KillAll();
   server_->Stop();
-  if (copies_) {
-    copies_->Wait();
-    TellCopied();
-  }
+  EndCopies();
   if (controller_->Report().phase == controller::Phase::kFailed &&
       controller_->state().step == controller::Step::kExporting) {
     stored_.Update(CheckModelFiles(paths_));
@@ -394,14 +392,25 @@ void Runner::StartCopy() {
   const std::uint64_t checkpoint = copies_->TakeDue();
   if (stored.ok()) {
     copies_->Begin(checkpoint, std::move(stored->entries));
-    Handle(controller::CheckpointHeld{checkpoint});
+    Handle(controller::CheckpointsHeld{copies_->needed()});
   }
   Record(stored.status());
 }
 
+// Whoever stops the job does not wait for copies.
+void Runner::EndCopies() {
+  if (copies_ && suspending_) {
+    copies_->Stop();
+  }
+  while (copies_ && !copies_->needed().empty()) {
+    copies_->Wait();
+    TellCopied();
+  }
+}
+
 void Runner::TellCopied() {
   if (const auto copied = copies_ ? copies_->TakeResult() : std::nullopt) {
-    Handle(controller::CheckpointHeld{});
+    Handle(controller::CheckpointsHeld{copies_->needed()});
     Tell(copies_->NoteOf(*copied, controller_->state().epoch));
   }
 }

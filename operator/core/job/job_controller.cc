@@ -193,8 +193,8 @@ void JobController::Dispatch(const Event& event, TimePoint now) {
     placement_.SetZones(nodes->zones);
   } else if (std::holds_alternative<CheckpointRequested>(event)) {
     training_.RequestCheckpoint(now);
-  } else if (const auto* held = std::get_if<CheckpointHeld>(&event)) {
-    settings_.held_checkpoint = held->checkpoint;
+  } else if (const auto* held = std::get_if<CheckpointsHeld>(&event)) {
+    settings_.held_checkpoints = held->checkpoints;
   } else if (const auto* failed = std::get_if<ReconcilerFailed>(&event)) {
     outcome_.End(Phase::kFailed, failed->reason);
   }

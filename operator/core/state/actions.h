@@ -94,10 +94,10 @@ struct ZonesKnown {
 /// The user wants a checkpoint that begins from now on.
 struct CheckpointRequested {};
 
-/// The parameter servers are to keep this checkpoint, too, when they store others: the reconciler
-/// reads it. Until another is named, or this controller ends. 0: none.
-struct CheckpointHeld {
-  std::uint64_t checkpoint = 0;
+/// The parameter servers are to keep these checkpoints, too, when they store others: the reconciler
+/// reads them. Until others are named, or this controller ends.
+struct CheckpointsHeld {
+  std::vector<std::uint64_t> checkpoints{};
 };
 
 /// The reconciler cannot go on; ends the job as failed.
@@ -113,7 +113,7 @@ using Event = std::variant<Received,
                            Exported,
                            SuspendRequested,
                            CheckpointRequested,
-                           CheckpointHeld,
+                           CheckpointsHeld,
                            SpecChanged,
                            ProcessesWait,
                            ZonesKnown,

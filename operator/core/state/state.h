@@ -102,8 +102,8 @@ struct JobSettings {
   /// Of an epoch. 0: only the data servers will know; they are started first.
   std::uint64_t training_examples = 0;
 
-  /// Of CheckpointHeld; no manifest says it.
-  std::uint64_t held_checkpoint = 0;
+  /// Of CheckpointsHeld; no manifest says it.
+  std::vector<std::uint64_t> held_checkpoints{};
 };
 
 enum class Phase : std::uint8_t {

@@ -203,14 +203,17 @@ void SnapshotCoordinator::Request(std::uint32_t server) {
                        .keep = {},
                        .writers_from = processes_.WritersFrom(),
                        .generations = configurations_.Generations()};
+  std::vector<std::uint64_t> needed = settings_.held_checkpoints;
   for (const std::uint64_t kept : {state_.evaluated_snapshot,
                                    state_.checkpoint.snapshot,
                                    state_.recovery.healthy.checkpoint.snapshot,
                                    state_.recovery.healthy.evaluated,
                                    state_.recovery.older.checkpoint.snapshot,
                                    state_.recovery.first.snapshot,
-                                   settings_.held_checkpoint,
                                    kept_}) {
+    needed.push_back(kept);
+  }
+  for (const std::uint64_t kept : needed) {
     if (kept != 0 && kept < snapshot_ &&
         std::find(request.keep.begin(), request.keep.end(), kept) == request.keep.end()) {
       request.keep.push_back(kept);

@@ -46,30 +46,60 @@ void CheckpointCopies::OnCheckpoint(std::uint64_t checkpoint) {
   }
   newest_ = checkpoint;
   ++since_;
-  due_ = since_ >= every_ && !copying_ ? checkpoint : 0;
+  due_ = since_ >= every_ ? checkpoint : 0;
 }
 
 void CheckpointCopies::Begin(std::uint64_t checkpoint, std::map<std::string, std::string> entries) {
   since_ = 0;
-  copying_ = true;
-  thread_ = std::jthread([this, checkpoint, entries = std::move(entries)] {
-    absl::Status status = Copy(checkpoint, entries);
+  Copy copy{.checkpoint = checkpoint, .entries = std::move(entries)};
+  if (copying_ == 0) {
+    Start(std::move(copy));
+  } else {
+    next_ = std::move(copy);
+  }
+}
+
+void CheckpointCopies::Start(Copy copy) {
+  copying_ = copy.checkpoint;
+  thread_ = std::jthread([this, copy = std::move(copy)](const std::stop_token& stop) {
+    absl::Status status = Make(copy, stop);
     MutexLock lock(mutex_);
-    result_ = Result{.checkpoint = checkpoint, .status = std::move(status)};
+    result_ = Result{.checkpoint = copy.checkpoint, .status = std::move(status)};
   });
 }
 
 std::optional<CheckpointCopies::Result> CheckpointCopies::TakeResult() {
-  MutexLock lock(mutex_);
-  copying_ = copying_ && !result_;
-  return std::exchange(result_, std::nullopt);
+  std::optional<Result> result;
+  {
+    MutexLock lock(mutex_);
+    result = std::exchange(result_, std::nullopt);
+  }
+  if (result) {
+    copying_ = 0;
+    if (std::optional<Copy> next = std::exchange(next_, std::nullopt)) {
+      Start(*std::move(next));
+    }
+  }
+  return result;
+}
+
+std::vector<std::uint64_t> CheckpointCopies::needed() const {
+  std::vector<std::uint64_t> checkpoints;
+  if (copying_ != 0) {
+    checkpoints.push_back(copying_);
+  }
+  if (next_) {
+    checkpoints.push_back(next_->checkpoint);
+  }
+  return checkpoints;
 }
 
 controller::Note CheckpointCopies::NoteOf(const Result& result, DataEpoch epoch) const {
   const std::string name = "checkpoint " + std::to_string(result.checkpoint);
   const std::string folder = paths_.copy_of(result.checkpoint).string();
   const bool ok = result.status.ok();
-  return {.kind = ok ? controller::Note::Kind::kCheckpoint : controller::Note::Kind::kAlarm,
+  const bool no_alarm = ok || absl::IsCancelled(result.status);
+  return {.kind = no_alarm ? controller::Note::Kind::kCheckpoint : controller::Note::Kind::kAlarm,
           .member = std::nullopt,
           .epoch = epoch,
           .text = ok ? name + " is copied to " + folder
@@ -83,11 +113,16 @@ void CheckpointCopies::Wait() {
   }
 }
 
-absl::Status CheckpointCopies::Copy(std::uint64_t checkpoint,
-                                    const std::map<std::string, std::string>& entries) {
+void CheckpointCopies::Stop() {
+  next_.reset();
+  thread_.request_stop();
+}
+
+absl::Status CheckpointCopies::Make(const Copy& copy, const std::stop_token& stop) {
   ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("checkpoint/copy"));
-  ADAMANT_RETURN_IF_ERROR(SaveCheckpoint({.job = job_, .paths = paths_, .entries = entries},
-                                         paths_.copy_of(checkpoint)));
+  ADAMANT_RETURN_IF_ERROR(SaveCheckpoint({.job = job_, .paths = paths_, .entries = copy.entries},
+                                         paths_.copy_of(copy.checkpoint),
+                                         stop));
   RemoveOld();
   return absl::OkStatus();
 }

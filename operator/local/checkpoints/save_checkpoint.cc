@@ -113,7 +113,9 @@ absl::StatusOr<std::uint64_t> NewestCheckpoint(const CheckpointSource& source) {
   return state.checkpoint.snapshot;
 }
 
-absl::Status SaveCheckpoint(const CheckpointSource& source, const std::filesystem::path& folder) {
+absl::Status SaveCheckpoint(const CheckpointSource& source,
+                            const std::filesystem::path& folder,
+                            const std::stop_token& stop) {
   ADAMANT_ASSIGN_OR_RETURN(const controller::JobState state, StateOf(source));
   ADAMANT_ASSIGN_OR_RETURN(const TrainedModel model, TrainedModelOf(source.job));
   ADAMANT_ASSIGN_OR_RETURN(SavedCheckpointWriter writer, SavedCheckpointWriter::Begin(folder));
@@ -131,6 +133,9 @@ absl::Status SaveCheckpoint(const CheckpointSource& source, const std::filesyste
   ADAMANT_RETURN_IF_ERROR(writer.Add(kSavedState, EncodeController(source)));
   BucketReader reader(source.paths, state.checkpoint);
   for (BucketId bucket = 0; bucket < about.buckets; ++bucket) {
+    if (stop.stop_requested()) {
+      return absl::CancelledError("the job ends");
+    }
     ADAMANT_ASSIGN_OR_RETURN(const Records records, reader.Read(bucket));
     ADAMANT_RETURN_IF_ERROR(writer.Add(SavedBucketName(bucket), EncodeRecords(records)));
   }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <stop_token>
 #include <string>
 
 #include "absl/status/status.h"
@@ -30,8 +31,10 @@ absl::StatusOr<std::uint64_t> NewestCheckpoint(const CheckpointSource& source);
 /// Saves it whole in `folder`, which is to be new or empty, or nothing. Reads what the parameter
 /// servers have on their disks, also while they run: they must keep the checkpoint until this
 /// returns. Threads: any.
-/// Errors: those of NewestCheckpoint; DataLoss when a bucket is not as the state names it; those of
-/// SavedCheckpointWriter.
-absl::Status SaveCheckpoint(const CheckpointSource& source, const std::filesystem::path& folder);
+/// Errors: Cancelled once `stop` is requested; those of NewestCheckpoint; DataLoss when a bucket is
+/// not as the state names it; those of SavedCheckpointWriter.
+absl::Status SaveCheckpoint(const CheckpointSource& source,
+                            const std::filesystem::path& folder,
+                            const std::stop_token& stop = {});
 
 }  // namespace adamant::local

@@ -88,7 +88,7 @@ TEST_F(CheckpointTest, WorkersHoldUntilTheLastServerHasStored) {
 
 TEST_F(CheckpointTest, ServersKeepACheckpointThatIsBeingCopiedUntilItIsLetGo) {
   TakeCheckpoint();  // the first
-  job_.Handle(CheckpointHeld{1});
+  job_.Handle(CheckpointsHeld{{1}});
   TakeCheckpoint();
   const auto keeps = [&] {
     job_.Pass(seconds(5));
@@ -100,7 +100,7 @@ TEST_F(CheckpointTest, ServersKeepACheckpointThatIsBeingCopiedUntilItIsLetGo) {
     return asked.empty() ? std::vector<std::uint64_t>() : asked[0].second.keep;
   };
   EXPECT_THAT(keeps(), Contains(1u));
-  job_.Handle(CheckpointHeld{});
+  job_.Handle(CheckpointsHeld{});
   EXPECT_THAT(keeps(), testing::Not(Contains(1u)));
 }
 

@@ -13,7 +13,9 @@
 namespace adamant::local {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 class CheckpointCopiesTest : public testing::Test {
  protected:
@@ -27,7 +29,7 @@ class CheckpointCopiesTest : public testing::Test {
     return std::filesystem::exists(run_.paths.copy_of(checkpoint) / "checkpoint.json");
   }
 
-  SavedRun run_{"checkpoint_copies_test"};
+  SavedRun run_;
   const std::unique_ptr<v1::TrainingJob> job_ =
       SavedRun::Job("  output: {storage: {}, checkpoints: {every: 2, keep: 2}}\n");
 };
@@ -51,18 +53,37 @@ TEST_F(CheckpointCopiesTest, OfSoManyCheckpointsOneIsCopied) {
   EXPECT_EQ(copies.NoteOf(*result, 1).kind, controller::Note::Kind::kCheckpoint);
 }
 
-TEST_F(CheckpointCopiesTest, OneThatIsDueWhileAnotherIsCopiedIsPassedOver) {
+TEST_F(CheckpointCopiesTest, OfThoseThatAreDueWhileAnotherIsCopiedTheNewestIsTheNext) {
   CheckpointCopies copies(*job_, run_.paths, 0);
-  copies.OnCheckpoint(1);
-  copies.OnCheckpoint(2);
-  copies.Begin(copies.TakeDue(), run_.entries);
-  copies.OnCheckpoint(3);
-  copies.OnCheckpoint(4);
-  EXPECT_FALSE(copies.IsDue());
+  for (const std::uint64_t checkpoint : {2, 4, 6}) {
+    copies.OnCheckpoint(checkpoint - 1);
+    copies.OnCheckpoint(checkpoint);
+    ASSERT_TRUE(copies.IsDue());
+    copies.Begin(copies.TakeDue(), run_.entries);
+  }
+  EXPECT_THAT(copies.needed(), ElementsAre(2u, 6u));
   copies.Wait();
-  ASSERT_TRUE(copies.TakeResult().has_value());
-  copies.OnCheckpoint(5);
-  EXPECT_TRUE(copies.IsDue());
+  EXPECT_EQ(copies.TakeResult()->checkpoint, 2u);
+  EXPECT_THAT(copies.needed(), ElementsAre(6u));
+  copies.Wait();
+  EXPECT_TRUE(copies.TakeResult()->status.ok());
+  EXPECT_THAT(copies.needed(), IsEmpty());
+  EXPECT_TRUE(HasCopy(2));
+  EXPECT_FALSE(HasCopy(4));
+  EXPECT_TRUE(HasCopy(6));
+}
+
+TEST_F(CheckpointCopiesTest, WhatIsStoppedIsNoAlarmAndNothingIsNext) {
+  CheckpointCopies copies(*job_, run_.paths, 0);
+  copies.Begin(2, run_.entries);
+  copies.Begin(4, run_.entries);
+  copies.Stop();
+  copies.Wait();
+  const auto result = copies.TakeResult();
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(copies.NoteOf(*result, 1).kind, controller::Note::Kind::kCheckpoint);
+  EXPECT_THAT(copies.needed(), IsEmpty());
+  EXPECT_FALSE(HasCopy(4));
 }
 
 TEST_F(CheckpointCopiesTest, TheNewestAreKept) {

@@ -36,7 +36,7 @@ void ExpectSame(const BucketContent& found, const BucketContent& expected) {
 
 class SaveCheckpointTest : public testing::Test {
  protected:
-  SavedRun run_{"save_checkpoint_test"};
+  SavedRun run_;
 };
 
 TEST_F(SaveCheckpointTest, ItComesBackWhole) {

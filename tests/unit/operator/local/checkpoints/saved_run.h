@@ -27,8 +27,11 @@ class SavedRun {
   static constexpr std::uint64_t kUid = 0xfedcba9876543210;
   static constexpr std::uint64_t kSnapshot = 5;
 
-  explicit SavedRun(const std::string& name)
-      : root(std::filesystem::path(testing::TempDir()) / name) {
+  SavedRun()
+      : root(std::filesystem::path(testing::TempDir()) /
+             (std::string("saved_") +
+              testing::UnitTest::GetInstance()->current_test_info()->test_suite_name() + "_" +
+              testing::UnitTest::GetInstance()->current_test_info()->name())) {
     std::filesystem::remove_all(root);
     std::filesystem::create_directories(paths.data());
     std::filesystem::create_directories(paths.checkpoints());

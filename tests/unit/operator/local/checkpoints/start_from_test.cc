@@ -64,7 +64,7 @@ class StartFromTest : public testing::Test {
         .value();
   }
 
-  SavedRun run_{"start_from_test"};
+  SavedRun run_;
   const RunPaths next_{run_.root / "next"};
   storage::MemoryStore store_;
   KvStateStore state_{store_, 1};

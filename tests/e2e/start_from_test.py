@@ -1,0 +1,139 @@
+"""Checkpoints are copied whole while a job trains, and another job begins with one, or with weights alone."""
+
+import json
+import os
+import signal
+import unittest
+
+import adamant
+
+COPIES = "  output: {storage: {}, checkpoints: {keep: 5}}\n"
+HAS_FAILPOINTS = os.environ.get("ADAMANT_HAS_FAILPOINTS") == "1"
+
+# With one thread of one worker, and one server, a run repeats bit for bit. Weights that are fetched after every batch are
+# the servers' own, so that it makes no difference whether a worker has them or fetches them as it starts.
+ALONE = dict(workers=1, parameter_servers=1, epochs=2, optimiser="{kind: Sgd, rate: 0.05}")
+
+
+def values(model):
+    """The bytes of a safetensors file's tensors, without what its header says of the run."""
+    content = model.read_bytes()
+    return content[8 + int.from_bytes(content[:8], "little"):]
+
+
+class StartFromTest(adamant.TestCase):
+
+    def job_with(self, more="", **changes):
+        job = self.job(**{**ALONE, **changes})
+        text = job.read_text().replace("    workers:", "    fetchEvery: 1\n    pushEvery: 1\n    workers:")
+        job.write_text(text + more)
+        return job
+
+    def finished(self, name, job):
+        run = self.run_in(name).train(job)
+        code, output = run.wait()
+        self.assertEqual(code, 0, output)
+        return run
+
+    def copied(self, run):
+        """The folders of its copies, by the epoch that they are of."""
+        folders = (run.folder / "checkpoints").glob("checkpoint-*")
+        return {json.loads((folder / "checkpoint.json").read_text())["epoch"]: folder for folder in folders}
+
+    def first(self):
+        """A run of two epochs with a copy of each checkpoint."""
+        run = self.finished("first", self.job_with(COPIES))
+        self.assertEqual(set(self.copied(run)), {1, 2})
+        return run
+
+    def refused(self, job):
+        run = self.run_in("refused").train(job)
+        code, output = run.wait()
+        self.assertEqual(code, 2, output)
+        self.assertFalse(run.folder.exists(), "nothing was begun")
+        return adamant.in_one_line(output)
+
+    def test_a_job_that_goes_on_from_a_copy_has_the_bits_of_one_that_was_not_disturbed(self):
+        whole = self.first()
+        copy = self.copied(whole)[1]
+        rest = self.finished("rest", self.job_with(f"  startFrom: {{checkpoint: {{path: {copy}}}}}\n", name="restored"))
+        self.assertEqual(values(whole.folder / "model.safetensors"), values(rest.folder / "model.safetensors"))
+        self.assert_counted_once(rest, 2, 3000)
+        self.assertEqual([row["attempt"] for row in rest.rows()], ["1", "1"])
+
+    def test_a_job_that_goes_on_from_an_export_has_the_bits_of_one_that_was_resumed(self):
+        state = dict(optimiser="{kind: Momentum, location: Server, momentum: 0.5, rate: 0.01}")
+        run = self.finished("resumed", self.job_with(epochs=1, **state))
+        saved = self.folder / "saved"
+        result = adamant.adamant("export", run.folder, "--format", "checkpoint", "--out", saved)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        job = run.folder / "job.yaml"
+        job.write_text(job.read_text().replace("epochs: 1\n", "epochs: 2\n"))
+        code, output = run.resume().wait()
+        self.assertEqual(code, 0, output)
+        other = self.finished("other", self.job_with(f"  startFrom: {{checkpoint: {{path: {saved}}}}}\n", **state))
+        self.assertEqual(values(run.folder / "model.safetensors"), values(other.folder / "model.safetensors"))
+
+    def test_weights_begin_a_new_training(self):
+        first = self.first()
+        for name in ("model.safetensors", "model.onnx", self.copied(first)[2].relative_to(first.folder)):
+            with self.subTest(name):
+                more = f"  startFrom: {{weights: {{path: {first.folder / name}}}}}\n"
+                run = self.finished(f"from-{len(str(name))}", self.job_with(more, epochs=1))
+                self.assert_counted_once(run, 1, 3000)
+                self.assertLess(float(run.rows()[0]["training_loss"]), float(first.rows()[0]["training_loss"]))
+
+    def test_another_net_or_other_data_is_refused_before_anything_is_begun(self):
+        copy = self.copied(self.first())[1]
+        more = f"  startFrom: {{checkpoint: {{path: {copy}}}}}\n"
+        output = self.refused(self.job_with(more, layers=adamant.LAYERS.replace("channels: 4", "channels: 6")))
+        self.assertIn("spec.startFrom.checkpoint: ", output)
+        self.assertIn("conv1.weight is [4, 1, 5, 5], the net needs [6, 1, 5, 5]", output)
+        output = self.refused(self.job_with(more, train="{digits: {seed: 1, examples: 2000}}"))
+        self.assertIn("spec.data.train.digits.examples: 3000 -> 2000", output)
+        more = more.replace("checkpoint:", "weights:")
+        output = self.refused(self.job_with(more, layers=adamant.LAYERS.replace("channels: 4", "channels: 6")))
+        self.assertIn("spec.startFrom.weights: ", output)
+        self.assertIn("conv1.weight is [4, 1, 5, 5], the net needs [6, 1, 5, 5]", output)
+
+    def test_a_damaged_file_is_refused_by_its_checksum(self):
+        copy = self.copied(self.first())[1]
+        file = copy / "bucket-00000003"
+        content = bytearray(file.read_bytes())
+        content[len(content) // 2] ^= 1
+        file.write_bytes(content)
+        output = self.refused(self.job_with(f"  startFrom: {{checkpoint: {{path: {copy}}}}}\n"))
+        self.assertIn("bucket-00000003 is damaged", output)
+        self.assertIn("checksum", output)
+
+    def test_the_newest_copies_are_kept(self):
+        run = self.finished("kept", self.job_with(COPIES.replace("keep: 5", "keep: 1"), epochs=3))
+        self.assertEqual(set(self.copied(run)), {3})
+
+    @unittest.skipUnless(HAS_FAILPOINTS, "needs a build with failpoints")
+    def test_a_full_output_is_an_alarm_and_training_goes_on(self):
+        os.environ["ADAMANT_FAILPOINTS"] = "checkpoint/copy=error(resource_exhausted)"
+        self.addCleanup(os.environ.pop, "ADAMANT_FAILPOINTS", None)
+        run = self.finished("full", self.job_with(COPIES))
+        self.assertEqual(self.copied(run), {})
+        alarms = [event["text"] for event in run.events() if event["event"] == "alarm"]
+        self.assertTrue(any("could not be copied to" in text and "training goes on" in text for text in alarms), alarms)
+
+    @unittest.skipUnless(HAS_FAILPOINTS, "needs a build with failpoints")
+    def test_a_start_that_is_killed_is_completed_when_the_run_is_resumed(self):
+        copy = self.copied(self.first())[1]
+        job = self.job_with(f"  startFrom: {{checkpoint: {{path: {copy}}}}}\n")
+        for place in ("start/store", "start/move"):
+            with self.subTest(place):
+                os.environ["ADAMANT_FAILPOINTS"] = f"{place}=crash"
+                self.addCleanup(os.environ.pop, "ADAMANT_FAILPOINTS", None)
+                run = self.run_in(place.replace("/", "-")).train(job)
+                self.assertEqual(run.wait()[0], -signal.SIGKILL)
+                os.environ.pop("ADAMANT_FAILPOINTS")
+                code, output = run.resume().wait()
+                self.assertEqual(code, 0, output)
+                self.assert_counted_once(run, 2, 3000)
+
+
+if __name__ == "__main__":
+    unittest.main()
