@@ -64,12 +64,6 @@ std::string GoOn(const RunPaths& paths) {
   return "go on with: adamant train --resume " + paths.root.string();
 }
 
-// With None a bucket is stored once, in a checkpoint.
-ServerFolders FoldersOf(const controller::JobSettings& settings) {
-  return {.count = settings.parameter_servers,
-          .copies = settings.only_checkpoints ? 1 : settings.copies};
-}
-
 // One job on this machine: the reconciler around the controller.
 class Runner {
  public:
@@ -397,10 +391,9 @@ void Runner::StartCopy() {
   Record(stored.status());
 }
 
-// Whoever stops the job does not wait for copies.
 void Runner::EndCopies() {
   if (copies_ && suspending_) {
-    copies_->Stop();
+    copies_->Stop();  // whoever stops the job does not wait
   }
   while (copies_ && !copies_->needed().empty()) {
     copies_->Wait();

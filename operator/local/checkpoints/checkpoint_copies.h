@@ -66,7 +66,7 @@ class CheckpointCopies {
   /// Waits for the result of what is being copied, if anything is.
   void Wait();
 
-  /// What is being copied is given up soon, and nothing is next.
+  /// Gives up what is being copied, soon, and what is next.
   void Stop();
 
  private:

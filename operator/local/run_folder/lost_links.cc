@@ -23,6 +23,11 @@ std::filesystem::path LostLinkOf(const RunPaths& paths, std::uint32_t server) {
 
 }  // namespace
 
+ServerFolders FoldersOf(const controller::JobSettings& settings) {
+  return {.count = settings.parameter_servers,
+          .copies = settings.only_checkpoints ? 1 : settings.copies};
+}
+
 absl::Status CheckLinks(const RunPaths& paths, std::uint32_t server, const ServerFolders& folders) {
   const std::filesystem::path own = LostLinkOf(paths, server);
   if (own.empty()) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "operator/core/state/state.h"
 #include "operator/local/run_folder/run_dir.h"
 
 namespace adamant::local {
@@ -12,6 +13,9 @@ struct ServerFolders {
   std::uint32_t count = 0;   ///< of servers
   std::uint32_t copies = 1;  ///< of what is stored of a bucket
 };
+
+/// Returns those of a job. With None a bucket is stored once, in a checkpoint.
+ServerFolders FoldersOf(const controller::JobSettings& settings);
 
 /// Checks that a server's folder, and those of its store, are no links that lead nowhere, as to a
 /// disk that is not mounted, in so many servers that all copies of a bucket may be behind them.
