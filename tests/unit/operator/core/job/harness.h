@@ -63,10 +63,10 @@ class Harness {
     return Begin();
   }
 
-  /// A controller begins with this state as what was stored.
+  /// A controller begins with this state as what was stored, and no process lives.
   Actions BeginWith(const JobState& state) {
     stored_state_ = Encode(state);
-    return RestartController();
+    return RestartController({.others = false});
   }
 
   Actions Handle(const Event& event, bool more = false) {

@@ -14,9 +14,9 @@ using testing::Each;
 using testing::Field;
 using testing::SizeIs;
 
-constexpr std::uint64_t kUid = 43;
+constexpr std::uint64_t kNewUid = 43;
 
-JobSettings JobWithCheckpoints() {
+JobSettings SmallJobWithCheckpoints() {
   JobSettings settings = SmallJob();
   settings.checkpoint_interval = seconds(5);
   return settings;
@@ -42,7 +42,7 @@ class Successor {
   Harness& job() { return job_; }
 
  private:
-  Harness job_{JobWithCheckpoints()};
+  Harness job_{SmallJobWithCheckpoints()};
 };
 
 class StartStateTest : public testing::Test {
@@ -61,19 +61,19 @@ class StartStateTest : public testing::Test {
     first_.StoreSnapshot(kServer1, snapshot);
   }
 
-  Harness first_{JobWithCheckpoints()};
+  Harness first_{SmallJobWithCheckpoints()};
 };
 
 TEST_F(StartStateTest, WithoutACheckpointThereIsNothingToGoOnFrom) {
-  EXPECT_TRUE(absl::IsFailedPrecondition(StateFrom(first_.state(), kUid).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(StateFrom(first_.state(), kNewUid).status()));
 }
 
 TEST_F(StartStateTest, FromTheEndOfAnEpochItIsEvaluatedAndTheNextBegins) {
   first_.TrainOnly();
   ASSERT_EQ(first_.state().step, Step::kEvaluating);
-  const auto state = StateFrom(first_.state(), kUid);
+  const auto state = StateFrom(first_.state(), kNewUid);
   ASSERT_TRUE(state.ok()) << state.status();
-  EXPECT_EQ(state->job_uid, kUid);
+  EXPECT_EQ(state->job_uid, kNewUid);
   Successor next(*state);
   Harness& job = next.job();
   EXPECT_THAT(job.state().buckets,
@@ -90,7 +90,7 @@ TEST_F(StartStateTest, FromTheEndOfAnEpochItIsEvaluatedAndTheNextBegins) {
 TEST_F(StartStateTest, FromWithinAnEpochThatGoesOn) {
   TakeCheckpoint();
   ASSERT_NE(first_.state().checkpoint.snapshot, 0u);
-  const auto state = StateFrom(first_.state(), kUid);
+  const auto state = StateFrom(first_.state(), kNewUid);
   ASSERT_TRUE(state.ok()) << state.status();
   Successor next(*state);
   EXPECT_EQ(next.job().state().epoch, 1u);
@@ -105,7 +105,7 @@ TEST_F(StartStateTest, WhatHappenedToTheOtherJobIsForgotten) {
   before.active = seconds(100);
   before.recovery.ended_diverged = true;
   before.recovery.older = before.recovery.newest;
-  const auto state = StateFrom(before, kUid);
+  const auto state = StateFrom(before, kNewUid);
   ASSERT_TRUE(state.ok()) << state.status();
   EXPECT_EQ(state->restarts, 0u);
   EXPECT_EQ(state->active, seconds(0));
@@ -119,9 +119,9 @@ TEST(StartWithWeightsTest, BucketsComeFromTheDisksAndTheFirstEpochIsOpened) {
   for (std::uint32_t i = 0; i < SmallJob().buckets; ++i) {
     buckets.push_back({.slot = i % 2, .generation = 1, .updates = 0, .checksum = i});
   }
-  Successor next(StateWithWeights(SmallJob(), kUid, std::move(buckets)));
+  Successor next(StateWithWeights(SmallJob(), kNewUid, std::move(buckets)));
   const JobState& state = next.job().state();
-  EXPECT_EQ(state.job_uid, kUid);
+  EXPECT_EQ(state.job_uid, kNewUid);
   EXPECT_EQ(state.epoch, 1u);
   EXPECT_EQ(state.step, Step::kTraining);
   EXPECT_EQ(state.phase, Phase::kRunning);
