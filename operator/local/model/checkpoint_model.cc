@@ -109,7 +109,7 @@ class Reader {
   Stores& stores_;
 };
 
-// Of a run in whose checkpoints/ is nothing: `none` where nothing has been there, else what is
+// Of a run in whose checkpoints/ is no manifest: `none` where nothing has been there, else what is
 // gone.
 absl::Status WhatIsGone(const RunPaths& paths, std::uint64_t checkpoint, const absl::Status& none) {
   const absl::StatusOr<RunStatus> run = ReadRunStatus(paths.root);
@@ -135,8 +135,8 @@ absl::Status WhatIsGone(const RunPaths& paths, std::uint64_t checkpoint, const a
 absl::StatusOr<std::vector<CheckpointManifest>> ManifestsOf(const RunPaths& paths,
                                                             std::uint64_t checkpoint) {
   absl::StatusOr<std::vector<CheckpointManifest>> read = ReadCheckpointManifests(paths);
-  if (std::error_code error; absl::IsNotFound(read.status()) &&
-                             std::filesystem::is_empty(paths.checkpoints(), error) && !error) {
+  if (std::error_code error;
+      absl::IsNotFound(read.status()) && std::filesystem::exists(paths.checkpoints(), error)) {
     return WhatIsGone(paths, checkpoint, read.status());
   }
   ADAMANT_ASSIGN_OR_RETURN(std::vector<CheckpointManifest> manifests, std::move(read));
