@@ -88,13 +88,13 @@ class StartFromTest(adamant.TestCase):
         more = f"  startFrom: {{checkpoint: {{path: {copy}}}}}\n"
         output = self.refused(self.job_with(more, layers=adamant.LAYERS.replace("channels: 4", "channels: 6")))
         self.assertIn("spec.startFrom.checkpoint: ", output)
-        self.assertIn("conv1.weight is [4, 1, 5, 5], the net needs [6, 1, 5, 5]", output)
+        self.assertIn("conv1.weight is 4x1x5x5, the net needs 6x1x5x5", output)
         output = self.refused(self.job_with(more, train="{digits: {seed: 1, examples: 2000}}"))
         self.assertIn("spec.data.train.digits.examples: 3000 -> 2000", output)
         more = more.replace("checkpoint:", "weights:")
         output = self.refused(self.job_with(more, layers=adamant.LAYERS.replace("channels: 4", "channels: 6")))
         self.assertIn("spec.startFrom.weights: ", output)
-        self.assertIn("conv1.weight is [4, 1, 5, 5], the net needs [6, 1, 5, 5]", output)
+        self.assertIn("conv1.weight is 4x1x5x5, the net needs 6x1x5x5", output)
 
     def test_a_damaged_file_is_refused_by_its_checksum(self):
         copy = self.copied(self.first())[1]

@@ -120,7 +120,7 @@ TEST_F(StartFromTest, AnotherNetIsRefusedWithNamesAndShapes) {
   EXPECT_TRUE(absl::IsInvalidArgument(refused));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("spec.startFrom.checkpoint: "));
   EXPECT_THAT(std::string(refused.message()),
-              HasSubstr("fc1.weight is [12, 784], the net needs [16, 784]"));
+              HasSubstr("fc1.weight is 12x784, the net needs 16x784"));
 }
 
 TEST_F(StartFromTest, OtherDataIsRefusedWithTheField) {
@@ -189,8 +189,8 @@ TEST_F(GivenWeightsTest, ThoseOfAnotherNetAreRefusedWithNamesAndShapes) {
   EXPECT_TRUE(absl::IsInvalidArgument(refused));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("spec.startFrom.weights: "));
   EXPECT_THAT(std::string(refused.message()),
-              HasSubstr("fc1.weight is [12, 784], the net needs [16, 784]"));
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("fc1.bias is [12]"));
+              HasSubstr("fc1.weight is 12x784, the net needs 16x784"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("fc1.bias is 12, "));
 }
 
 TEST_F(GivenWeightsTest, ANewTrainingBeginsWithThemAndAnOptimiserAtRest) {
