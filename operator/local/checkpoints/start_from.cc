@@ -220,6 +220,7 @@ absl::Status EnterStart(const v1::TrainingJob& job,
                                                 ? BeginWith(job, paths.start())
                                                 : GoOnFrom(job, paths.start());
     ADAMANT_RETURN_IF_ERROR(Naming(FieldOf(job), entries.status()));
+    ADAMANT_RETURN_IF_ERROR(StoreStart(job, paths));  // whoever goes on with the state compares
     ADAMANT_FAILPOINT("start/store");
     ADAMANT_RETURN_IF_ERROR(state.CompareAndSwap(0, *entries));
   }

@@ -96,6 +96,7 @@ TEST_F(StartFromTest, ACheckpointBecomesTheStoresAndTheStateOfANewJob) {
     }
   }
   EXPECT_EQ(state_.Load()->entries.count("epoch/00000000000000000001"), 1u);
+  EXPECT_TRUE(std::filesystem::exists(next_.started()));
 }
 
 TEST_F(StartFromTest, WhatWasInterruptedIsCompleted) {
