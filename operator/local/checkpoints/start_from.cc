@@ -208,10 +208,10 @@ absl::Status CheckStart(const v1::TrainingJob& job) {
 absl::Status EnterStart(const v1::TrainingJob& job,
                         const RunPaths& paths,
                         controller::StateStore& state) {
-  if (!job.spec().has_start_from()) {
+  ADAMANT_ASSIGN_OR_RETURN(const controller::StateStore::Snapshot stored, state.Load());
+  if (stored.version == 0 && !job.spec().has_start_from()) {
     return absl::OkStatus();
   }
-  ADAMANT_ASSIGN_OR_RETURN(const controller::StateStore::Snapshot stored, state.Load());
   if (stored.version == 0) {
     ADAMANT_RETURN_IF_ERROR(CheckNotBegun(paths));
     std::error_code error;
@@ -220,7 +220,9 @@ absl::Status EnterStart(const v1::TrainingJob& job,
                                                 ? BeginWith(job, paths.start())
                                                 : GoOnFrom(job, paths.start());
     ADAMANT_RETURN_IF_ERROR(Naming(FieldOf(job), entries.status()));
+    ADAMANT_RETURN_IF_ERROR(SyncFolder(paths.start()));
     ADAMANT_RETURN_IF_ERROR(StoreStart(job, paths));  // whoever goes on with the state compares
+    ADAMANT_RETURN_IF_ERROR(SyncFolder(paths.root));
     ADAMANT_FAILPOINT("start/store");
     ADAMANT_RETURN_IF_ERROR(state.CompareAndSwap(0, *entries));
   }
