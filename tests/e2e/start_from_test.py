@@ -10,9 +10,10 @@ import adamant
 COPIES = "  output: {storage: {}, checkpoints: {keep: 5}}\n"
 HAS_FAILPOINTS = os.environ.get("ADAMANT_HAS_FAILPOINTS") == "1"
 
-# With one thread of one worker, and one server, a run repeats bit for bit. Weights that are fetched after every batch are
-# the servers' own, so that it makes no difference whether a worker has them or fetches them as it starts.
-ALONE = dict(workers=1, parameter_servers=1, epochs=2, optimiser="{kind: Sgd, rate: 0.05}")
+# With one thread of one worker, and one server, a run repeats bit for bit. Where the server takes each gradient by
+# itself, the worker's weights are after every batch what the server's will be, and it makes no difference whether it has
+# them or fetches them as it starts.
+ALONE = dict(workers=1, parameter_servers=1, epochs=2, optimiser="{kind: Sgd, location: Server, rate: 0.05}")
 
 
 def values(model):
