@@ -81,6 +81,16 @@ std::filesystem::path OwnFolder() {
   return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
 }
 
+// What a new run begins with in place of weights that are drawn; "" for another.
+std::string StartText(const TrainFlags& flags, const v1::TrainingJob& job) {
+  const v1::StartFrom& start = job.spec().start_from();
+  if (!flags.resume.empty() || !job.spec().has_start_from()) {
+    return "";
+  }
+  return start.has_weights() ? ", with the weights of " + start.weights().path()
+                             : ", going on from " + start.checkpoint().path();
+}
+
 std::string Summary(const v1::TrainingJob& job) {
   const v1::Distribution& distribution = job.spec().distribution();
   const v1::ParameterServers& servers = distribution.parameter_servers();
@@ -392,7 +402,7 @@ int Train(TrainFlags flags) {
   const std::unique_ptr<Display> display = NewDisplay(flags.output);
   display->OnOpening({.job = job.metadata().name(),
                       .run_dir = flags.run_dir,
-                      .summary = Summary(job),
+                      .summary = Summary(job) + StartText(flags, job),
                       .epoch_completion = job.spec().run_policy().epoch_completion(),
                       .crowd = CrowdText(job, UsableCpus()),
                       .speed = expectation.speed});
