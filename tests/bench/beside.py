@@ -67,7 +67,7 @@ def main():
     parser.add_argument("--folder", type=pathlib.Path, default=report.ROOT / "build" / "release" / "bench")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=0.1, help="at least, of a benchmark in a round")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()  # names may follow options
     if unknown := set(arguments.names) - set(report.GOOGLE_BENCHMARKS):
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(report.GOOGLE_BENCHMARKS)}")
     if arguments.rounds < 1:
