@@ -122,6 +122,7 @@ std::string AtPort(const std::string& addresses, int port) {
 struct Lists {
   std::string namespaces;
   std::string pull_secrets;
+  bool network_policies = false;  // whether there are any, with the next
   std::string metrics_namespaces;
 };
 
@@ -178,9 +179,10 @@ std::optional<kube::OperatorSecurity> SecurityOf(const TlsFlags& flags,
 }
 
 void AddNetworkFlags(CLI::App& app, kube::NetworkSettings& network, Lists& lists) {
-  CLI::Option* const policies = app.add_flag(
-      "--network-policies",
-      std::string("Give each job network policies: what its processes do not need is denied"));
+  CLI::Option* const policies =
+      app.add_flag("--network-policies",
+                   lists.network_policies,
+                   "Give each job network policies: what its processes do not need is denied");
   app.add_option("--metrics-namespaces",
                  lists.metrics_namespaces,
                  "Namespaces whose pods they let read metrics: NAME,... [none]")
@@ -250,7 +252,7 @@ std::variant<OperatorFlags, int> ParseOperatorFlags(int argc, char** argv) {
   flags.options.security = SecurityOf(tls, flags.options);
   flags.options.namespaces = Names(lists.namespaces);
   flags.options.pods.image.pull_secrets = Names(lists.pull_secrets);
-  if (app.count("--network-policies") > 0) {
+  if (lists.network_policies) {
     network.operators_namespace = flags.options.name_space;
     network.operators_ports = {
         PortOf(flags.options.control_listen), tls.certificate_port, tls.control_port};
