@@ -1,5 +1,6 @@
 """Checkpoints are copied whole while a job trains, and another job begins with one, or with weights alone."""
 
+import array
 import json
 import os
 import signal
@@ -10,9 +11,8 @@ import adamant
 COPIES = "  output: {storage: {}, checkpoints: {keep: 5}}\n"
 HAS_FAILPOINTS = os.environ.get("ADAMANT_HAS_FAILPOINTS") == "1"
 
-# With one thread of one worker, and one server, a run repeats bit for bit. Where the server takes each gradient by
-# itself, the worker's weights are after every batch what the server's will be, and it makes no difference whether it has
-# them or fetches them as it starts.
+# With one thread of one worker, and one server, a run repeats bit for bit. A worker that goes on has weights that differ
+# from the server's in rounding, one that begins has the server's.
 ALONE = dict(workers=1, parameter_servers=1, epochs=2, optimiser="{kind: Sgd, location: Server, rate: 0.05}")
 
 
@@ -54,11 +54,19 @@ class StartFromTest(adamant.TestCase):
         self.assertFalse(run.folder.exists(), "nothing was begun")
         return adamant.in_one_line(output)
 
-    def test_a_job_that_goes_on_from_a_copy_has_the_bits_of_one_that_was_not_disturbed(self):
+    def loss(self, run):
+        """Of its first epoch."""
+        row = run.rows()[0]
+        self.assertNotEqual(row["training_loss"], "", (row, run.events()))
+        return float(row["training_loss"])
+
+    def test_a_job_that_goes_on_from_a_copy_is_like_one_that_was_not_disturbed_but_for_rounding(self):
         whole = self.first()
         copy = self.copied(whole)[1]
         rest = self.finished("rest", self.job_with(f"  startFrom: {{checkpoint: {{path: {copy}}}}}\n", name="restored"))
-        self.assertEqual(values(whole.folder / "model.safetensors"), values(rest.folder / "model.safetensors"))
+        weights, others = (array.array("f", values(run.folder / "model.safetensors")) for run in (whole, rest))
+        self.assertEqual(len(weights), len(others))
+        self.assertLess(max(abs(one - other) for one, other in zip(weights, others)), 1e-4)
         self.assert_counted_once(rest, 2, 3000)
         self.assertEqual([row["attempt"] for row in rest.rows()], ["1", "1"])
 
@@ -82,7 +90,7 @@ class StartFromTest(adamant.TestCase):
                 more = f"  startFrom: {{weights: {{path: {first.folder / name}}}}}\n"
                 run = self.finished(f"from-{len(str(name))}", self.job_with(more, epochs=1))
                 self.assert_counted_once(run, 1, 3000)
-                self.assertLess(float(run.rows()[0]["training_loss"]), float(first.rows()[0]["training_loss"]))
+                self.assertLess(self.loss(run), self.loss(first))
 
     def test_another_net_or_other_data_is_refused_before_anything_is_begun(self):
         copy = self.copied(self.first())[1]

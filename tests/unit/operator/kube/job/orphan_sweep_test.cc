@@ -42,8 +42,13 @@ class OrphanSweepTest : public JobReconcilerRig {
   OrphanSweep sweep_{client_, {}, [](const auto&, const auto&) { return false; }};
 };
 
-constexpr Resource kKinds[] = {
-    kPods, kPersistentVolumeClaims, kConfigMaps, kPodDisruptionBudgets, kShardMaps, kPodGroups};
+constexpr Resource kKinds[] = {kPods,
+                               kPersistentVolumeClaims,
+                               kConfigMaps,
+                               kPodDisruptionBudgets,
+                               kNetworkPolicies,
+                               kShardMaps,
+                               kPodGroups};
 
 TEST_F(OrphanSweepTest, WhatTwoSweepsFindOfAJobThatIsGoneIsDeleted) {
   for (const Resource& resource : kKinds) {

@@ -26,7 +26,8 @@ inline bool MatchesExpression(const Json& labels, const Json& expression) {
 }
 
 inline bool Selects(const Json& selector, const Json& labels) {
-  for (const auto& [key, value] : selector.value("matchLabels", Json::object()).items()) {
+  const Json wanted = selector.value("matchLabels", Json::object());
+  for (const auto& [key, value] : wanted.items()) {
     if (labels.value(key, Json()) != value) {
       return false;
     }

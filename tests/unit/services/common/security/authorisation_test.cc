@@ -69,6 +69,7 @@ TEST(AuthorisationTest, EveryMethodOfTheProtocolHasARuleAndNoOther) {
       methods.insert(method);
     }
   }
+  methods.erase("/adamant.v1.Certificates/Issue");  // of callers who have no certificate yet
   std::vector<std::string> rules;
   for (const MethodRule& rule : MethodRules()) {
     rules.emplace_back(rule.method);

@@ -102,6 +102,7 @@ TEST(SchemaTest, EveryScalarIsRequiredHasADefaultOrSaysWhatAbsenceMeans) {
       "adamant.v1.ServerStorage.storage_class",
       "adamant.v1.Storage.storage_class",
       "adamant.v1.Output.path",
+      "adamant.v1.CheckpointCopies.every",
   };
   for (const FieldDescriptor* field : AllFields()) {
     const v1::FieldRules& rules = RulesOf(*field);
