@@ -59,7 +59,7 @@ TEST_F(OrphanSweepTest, WhatTwoSweepsFindOfAJobThatIsGoneIsDeleted) {
   for (const Resource& resource : kKinds) {
     EXPECT_TRUE(IsThere(resource, "left")) << resource.kind;
   }
-  EXPECT_EQ(sweep_.Sweep(), 6U);
+  EXPECT_EQ(sweep_.Sweep(), std::size(kKinds));
   EXPECT_FALSE(sweep_.has_found());
   for (const Resource& resource : kKinds) {
     EXPECT_FALSE(IsThere(resource, "left")) << resource.kind;
