@@ -36,8 +36,8 @@ class TlsTest(TestCase):
         return job.status().get("security", {}).get("mode")
 
     def end(self, job):
-        """Lets it end after the epoch that it is in, and the next one."""
-        epochs = job.status()["epoch"] + 1
+        """Lets it end after a few epochs more: what its status says may be old by some."""
+        epochs = job.status()["epoch"] + 20
         job.patch(epochs=epochs)
         self.assert_succeeds(job, epochs)
 
@@ -51,8 +51,8 @@ class TlsTest(TestCase):
             address = job.pods()[job.pod_of(slot)]["status"]["podIP"]
             for port in ports:
                 with self.subTest(slot=slot, port=port):
-                    self.assertRegex(self.handshake(address, port), "alert|certificate required")
-                    self.assertRegex(self.handshake(address, port, "-tls1_2"), "alert|handshake failure|wrong version")
+                    self.assertRegex(self.handshake(address, port), "alert|certificate required|unexpected eof")
+                    self.assertIn("no peer certificate available", self.handshake(address, port, "-tls1_2"))
 
     def certificates_issued(self):
         """By all operators, since each was started."""
@@ -91,10 +91,10 @@ class TlsTest(TestCase):
         for slot in ("worker-0", "parameter-server-1", "data-server-0"):
             begin, lost = time.monotonic(), job.pod_of(slot)
             self.system.namespace.kubectl("delete", "pod", lost, "--wait=false")
-            job.await_pod(lambda change, slot=slot, lost=lost: change.name != lost and change.name.startswith(f"lossy-{slot}-"),
+            job.await_pod(lambda change, begun=f"lossy-{slot}-", lost=lost: change.name.startswith(begun) and change.name != lost,
                           f"another pod of {slot}", begin)
         job.await_epoch(job.status()["epoch"] + 2)
-        job.patch(epochs=job.status()["epoch"] + 1)
+        job.patch(epochs=job.status()["epoch"] + 20)
         job.await_phase("Succeeded")
         self.assertEqual(self.mode(job), "TLS")
 

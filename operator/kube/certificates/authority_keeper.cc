@@ -1,5 +1,6 @@
 #include "operator/kube/certificates/authority_keeper.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -41,12 +42,15 @@ Json Encoded(const AuthoritySecret::Data& data) {
   return entries;
 }
 
-// A third of its life is left, or nobody who has read the Secret would trust it.
+// A third of its life is left, or nobody who has read the Secret would trust it. It has begun a
+// while before it was signed: that is none of its life.
 bool IsToBeRenewed(const security::ProcessIdentity& own,
                    const std::string& roots,
+                   std::chrono::seconds life,
                    security::WallTime now) {
   const auto left = own.content.not_after - now;
-  return left * 3 < own.content.not_after - own.content.not_before ||
+  return left * 3 < std::min<security::WallTime::duration>(
+                        life, own.content.not_after - own.content.not_before) ||
          !security::VerifyCertificate(own.chain, roots, now).ok();
 }
 
@@ -159,7 +163,7 @@ absl::StatusOr<Json> AuthorityKeeper::TakeStep(AuthoritySecret::Step step, Json 
 absl::Status AuthorityKeeper::KeepOwn(const CertificateAuthority& authority) {
   const auto own = identity_->Get();
   const std::string roots = authority.roots();
-  if (own == nullptr || IsToBeRenewed(*own, roots, clock_.WallNow())) {
+  if (own == nullptr || IsToBeRenewed(*own, roots, options_.life, clock_.WallNow())) {
     return RenewOwn(authority);
   }
   return own->roots == roots ? absl::OkStatus() : identity_->SetRoots(roots);

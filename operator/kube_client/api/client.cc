@@ -294,7 +294,9 @@ absl::Status Client::DeleteCollection(const Resource& resource,
 
 absl::StatusOr<std::string> Client::GetRaw(std::string_view target) const {
   ADAMANT_ASSIGN_OR_RETURN(HttpResponse response,
-                           sender_.Send({.method = "GET", .target = std::string(target)}));
+                           sender_.Send({.method = "GET",
+                                         .target = std::string(target),
+                                         .accept = {}}));  // whatever it is, as a set of keys
   return std::move(response.body);
 }
 

@@ -15,10 +15,16 @@ namespace {
 bool IsAssertion(std::string_view message) { return message.starts_with("assertion failed"); }
 bool IsOfThreads(std::string_view message) { return message.ends_with("created()"); }
 
+// Of a server that has one certificate for whatever name it is called by; of each connection.
+bool IsOfNames(std::string_view message) {
+  return message.starts_with("No match found for server name");
+}
+
 // Whoever called gRPC gets a status and decides whether it is an error; this is the detail.
 void LogLine(gpr_log_func_args* line) {
   const bool aborts = IsAssertion(line->message);
-  Log(aborts ? LogLevel::kError : LogLevel::kInfo,
+  const LogLevel calm = IsOfNames(line->message) ? LogLevel::kDebug : LogLevel::kInfo;
+  Log(aborts ? LogLevel::kError : calm,
       "gRPC",
       {{"detail", line->message}, {"file", line->file}, {"line", line->line}});
   if (aborts && IsOfThreads(line->message)) {

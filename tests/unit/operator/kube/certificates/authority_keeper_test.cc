@@ -135,6 +135,21 @@ TEST_F(AuthorityKeeperTest, ItsOwnIsRenewedWhenAThirdIsLeft) {
   EXPECT_NE(leader_.identity()->Get()->chain, first->chain);
 }
 
+TEST_F(AuthorityKeeperTest, ThatCertificatesBeginBeforeTheyAreSignedIsNoneOfTheirLife) {
+  AuthorityKeeper::Options options = options_;
+  options.life = std::chrono::seconds(60);
+  AuthorityKeeper keeper(rig_.client_.WithoutRetries(), options, rig_.clock_, rig_.sleeper_);
+  keeper.SetLeads(true);
+  keeper.Step();
+  const auto first = keeper.identity()->Get();
+  rig_.clock_.Advance(std::chrono::seconds(38));
+  keeper.Step();
+  EXPECT_EQ(keeper.identity()->Get(), first);
+  rig_.clock_.Advance(std::chrono::seconds(4));
+  keeper.Step();
+  EXPECT_NE(keeper.identity()->Get()->chain, first->chain);
+}
+
 TEST_F(AuthorityKeeperTest, ASecretOfAnotherFormatIsLeftAsItIs) {
   Json secret = Secret();
   secret["data"] = {{"format", "Mg=="}};
