@@ -62,7 +62,8 @@ class TlsTest(TestCase):
                  if line.startswith("adamant_certificates_issued_total")]
         return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
 
-    def test_jobs_keep_the_mode_they_began_with_and_certificates_are_renewed(self):
+    def test_a_job_keeps_the_mode_it_began_with_and_certificates_are_renewed(self):
+        """Runs first, by its name: TLS is off until then."""
         plain = Job(self.system, tiny_job("plain", epochs=NEVER)).apply()
         plain.await_phase("Running")
         self.assertEqual(self.mode(plain), "Plain")
