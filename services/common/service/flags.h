@@ -6,7 +6,7 @@
 #include "services/common/base/log.h"
 #include "services/common/service/service.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's name
 class App;
 class Option;
 }  // namespace CLI

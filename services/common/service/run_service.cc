@@ -264,7 +264,7 @@ absl::StatusOr<std::unique_ptr<IdentityClient>> MakeIdentityClient(v1::Role role
 
 // What a process with TLS has besides its certificate.
 struct Security {
-  Security(std::shared_ptr<const security::IdentityStore> identity,
+  Security(const std::shared_ptr<const security::IdentityStore>& identity,
            const std::string& trust_domain,
            metrics::Registry& registry)
       : refusals(registry),
