@@ -14,6 +14,7 @@ SETS = {
         "image": {"repository": "registry.example:5000/ml/adamant", "tag": "v1", "digest": DIGEST, "pullPolicy": "Always"},
         "imagePullSecrets": [{"name": "registry"}],
         "jobs": {"imagePullSecrets": [{"name": "registry"}, {"name": "mirror.b"}]}},
+    "jobs without network policies": {"jobs": {"networkPolicy": {"enabled": False}}},
     "one operator": {"replicas": 1},
     "five operators that are large": {
         "replicas": 5, "podDisruptionBudget": {"minAvailable": "50%"},

@@ -1,58 +1,14 @@
+#!/usr/bin/env python3
 """Checkpoints are copied whole while a job trains, and another job begins with one, or with weights alone."""
 
 import array
-import json
-import os
-import signal
 import unittest
 
 import adamant
-
-COPIES = "  output: {storage: {}, checkpoints: {keep: 5}}\n"
-HAS_FAILPOINTS = os.environ.get("ADAMANT_HAS_FAILPOINTS") == "1"
-
-# With one thread of one worker, and one server, a run repeats bit for bit. A worker that goes on has weights that differ
-# from the server's in rounding, one that begins has the server's.
-ALONE = dict(workers=1, parameter_servers=1, epochs=2, optimiser="{kind: Sgd, location: Server, rate: 0.05}")
+from start_from import COPIES, StartFromCase, values
 
 
-def values(model):
-    """The bytes of a safetensors file's tensors, without what its header says of the run."""
-    content = model.read_bytes()
-    return content[8 + int.from_bytes(content[:8], "little"):]
-
-
-class StartFromTest(adamant.TestCase):
-
-    def job_with(self, more="", **changes):
-        job = self.job(**{**ALONE, **changes})
-        text = job.read_text().replace("    workers:", "    fetchEvery: 1\n    pushEvery: 1\n    workers:")
-        job.write_text(text + more)
-        return job
-
-    def finished(self, name, job):
-        run = self.run_in(name).train(job)
-        code, output = run.wait()
-        self.assertEqual(code, 0, output)
-        return run
-
-    def copied(self, run):
-        """The folders of its copies, by the epoch that they are of."""
-        folders = (run.folder / "checkpoints").glob("checkpoint-*")
-        return {json.loads((folder / "checkpoint.json").read_text())["epoch"]: folder for folder in folders}
-
-    def first(self):
-        """A run of two epochs with a copy of each checkpoint."""
-        run = self.finished("first", self.job_with(COPIES))
-        self.assertEqual(set(self.copied(run)), {1, 2})
-        return run
-
-    def refused(self, job):
-        run = self.run_in("refused").train(job)
-        code, output = run.wait()
-        self.assertEqual(code, 2, output)
-        self.assertFalse(run.folder.exists(), "nothing was begun")
-        return adamant.in_one_line(output)
+class StartFromTest(StartFromCase):
 
     def loss(self, run):
         """Of its first epoch."""
@@ -118,30 +74,6 @@ class StartFromTest(adamant.TestCase):
     def test_the_newest_copies_are_kept(self):
         run = self.finished("kept", self.job_with(COPIES.replace("keep: 5", "keep: 1"), epochs=3))
         self.assertEqual(set(self.copied(run)), {3})
-
-    @unittest.skipUnless(HAS_FAILPOINTS, "needs a build with failpoints")
-    def test_a_full_output_is_an_alarm_and_training_goes_on(self):
-        os.environ["ADAMANT_FAILPOINTS"] = "checkpoint/copy=error(resource_exhausted)"
-        self.addCleanup(os.environ.pop, "ADAMANT_FAILPOINTS", None)
-        run = self.finished("full", self.job_with(COPIES))
-        self.assertEqual(self.copied(run), {})
-        alarms = [event["text"] for event in run.events() if event["event"] == "alarm"]
-        self.assertTrue(any("could not be copied to" in text and "training goes on" in text for text in alarms), alarms)
-
-    @unittest.skipUnless(HAS_FAILPOINTS, "needs a build with failpoints")
-    def test_a_start_that_is_killed_is_completed_when_the_run_is_resumed(self):
-        copy = self.copied(self.first())[1]
-        job = self.job_with(f"  startFrom: {{checkpoint: {{path: {copy}}}}}\n")
-        for place in ("start/store", "start/move"):
-            with self.subTest(place):
-                os.environ["ADAMANT_FAILPOINTS"] = f"{place}=crash"
-                self.addCleanup(os.environ.pop, "ADAMANT_FAILPOINTS", None)
-                run = self.run_in(place.replace("/", "-")).train(job)
-                self.assertEqual(run.wait()[0], -signal.SIGKILL)
-                os.environ.pop("ADAMANT_FAILPOINTS")
-                code, output = run.resume().wait()
-                self.assertEqual(code, 0, output)
-                self.assert_counted_once(run, 2, 3000)
 
 
 if __name__ == "__main__":
