@@ -4,6 +4,7 @@
 import os
 import pathlib
 import socket
+import time
 import unittest
 
 import adamant
@@ -111,8 +112,11 @@ class SocketsTest(adamant.TestCase):
     def test_a_process_that_takes_anothers_place_has_sockets_of_its_own(self):
         run, folder = self.train()
         self.assertTrue(run.kill("parameter-server-0"))
-        run.await_epoch(len(run.rows()) + 2)
+        deadline = time.monotonic() + 30  # epochs go on meanwhile, by the other server's copies
+        while not (folder / "p0.2").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
         self.assertIn("p0.2", [each.name for each in folder.iterdir()])
+        run.await_epoch(len(run.rows()) + 2)
 
     def test_a_long_TMPDIR_is_not_taken(self):
         long = self.folder / ("long" * 12)
