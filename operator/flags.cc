@@ -118,11 +118,11 @@ std::string AtPort(const std::string& addresses, int port) {
   return others;
 }
 
-// Flags with several values, as they are given: separated by commas.
+// Flags as they are given: with several values, separated by commas.
 struct Lists {
   std::string namespaces;
   std::string pull_secrets;
-  bool network_policies = false;  // whether there are any, with the next
+  bool network_policies = false;  // whether jobs get any; of those, the next
   std::string metrics_namespaces;
 };
 
