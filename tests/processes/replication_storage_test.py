@@ -20,6 +20,12 @@ class StorageTest(unittest.TestCase):
     def cluster(self, settings, count=3, copies=3, **options):
         return self.enterContext(ReplicatedCluster(settings, count=count, copies=copies, hidden=SMALL, **options))
 
+    def await_unflushed(self, cluster, seconds):
+        """Until each server has changes that are not on disk since so long; the controller hears every second of it."""
+        unflushed = lambda: [member["oldest_unflushed_seconds"] for member in cluster.status()["members"]
+                             if member["name"] in cluster.servers]
+        cluster.await_that(lambda: min(unflushed()) > seconds, "changes that are not on disk")
+
     def kill_all(self, cluster, number=0):
         """All servers at once, and now and then their controller too; they start again only when all are dead. Returns
         when they were."""
@@ -66,10 +72,7 @@ class AllCopiesLostTest(StorageTest):
         """They know what they pushed, so that it can be judged, and send nothing again."""
         seconds = 30
         cluster = self.cluster(servers(3, 3, 8, flush=f"{seconds}s"), reads=0, retain=0)
-        unflushed = lambda: [member["oldest_unflushed_seconds"] for member in cluster.status()["members"]
-                             if member["name"] in cluster.servers]
-        # The controller hears every second what there is to lose.
-        cluster.await_that(lambda: min(unflushed()) > 3, "changes that are not on disk")
+        self.await_unflushed(cluster, 3)
         losses = [self.kill_all(cluster)]
         report = cluster.finish()
         self.check_values(cluster, report)
@@ -118,7 +121,9 @@ class PowerTest(StorageTest):
         self.assertTrue(cluster.told("restored"))
 
     def test_wal_rolls_back_at_most_what_was_not_synced_when_power_is_lost_everywhere(self):
-        cluster = self.cluster(servers(3, 3, 8, mode="Wal", flush=f"{FLUSH}s"), reads=0)
+        seconds = 5
+        cluster = self.cluster(servers(3, 3, 8, mode="Wal", flush=f"{seconds}s"), reads=0)
+        self.await_unflushed(cluster, 1)
         losses = [self.lose_power(cluster, *cluster.servers)]
         report = cluster.finish()
         # In this mode "on disk" means in the log, which the system may still have to write.
@@ -126,7 +131,7 @@ class PowerTest(StorageTest):
         self.check_values(cluster, report)
         self.assertGreater(report.rolled_back, 0)
         self.assertEqual(report.lost, 0)
-        self.assert_rolled_back_at_most(FLUSH, report, losses)
+        self.assert_rolled_back_at_most(seconds, report, losses)
         self.assertTrue(cluster.told("restored"))
 
     def test_delayed_keeps_everything_when_one_machine_keeps_its_power(self):
