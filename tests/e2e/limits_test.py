@@ -14,6 +14,7 @@ import adamant
 HINT = "limits of memory, threads or processes are likely (ulimit -v, ulimit -u"
 MEBIBYTES = (240, 200, 160, 140, 120, 100)  # of address space; threads have 8 each for their stacks
 CRASHES = (-signal.SIGABRT, -signal.SIGSEGV)
+ONLY_ROOT = unittest.skipUnless(os.geteuid() == 0, "only root starts programs as a user who has no other processes")
 PROGRAMS = ("adamant-data-server", "adamant-parameter-server", "adamant-worker")
 
 
@@ -58,31 +59,33 @@ class LimitsTest(adamant.TestCase):
             self.assert_told(program, "--controller", "127.0.0.1:1", "--slot", 0, "--data-dir", self.folder / program,
                              never=(1,))
 
-    @unittest.skipUnless(os.geteuid() == 0, "only root starts programs as a user who has no other processes")
+    def train_with_few(self, processes, job, run_dir):
+        """As a user who has no other processes, and may have so many, threads counted."""
+        return subprocess.run(["timeout", "-s", "KILL", "60", "setpriv", "--reuid=64123", "--regid=64123", "--clear-groups",
+                               "bash", "-c", f"ulimit -u {processes} && exec \"$@\"", "-",
+                               adamant.binary_folder() / "adamant", "train", job, "--run-dir", run_dir],
+                              capture_output=True, text=True, check=False)
+
+    @ONLY_ROOT
     def test_too_few_threads_for_grpc_are_told(self):
         self.folder.chmod(0o777)
         job = self.job()
         for processes in range(1, 15):
-            result = subprocess.run(["timeout", "-s", "KILL", "20", "setpriv", "--reuid=64123", "--regid=64123", "--clear-groups",
-                                     "bash", "-c", f"ulimit -u {processes} && exec \"$@\"", "-",
-                                     adamant.binary_folder() / "adamant", "train", job, "--run-dir", self.folder / f"run{processes}"],
-                                    capture_output=True, text=True, check=False)
+            result = self.train_with_few(processes, job, self.folder / f"run{processes}")
             self.assertEqual(result.returncode, 4, f"{processes} processes: {result.stderr}")
             self.assertIn(HINT, result.stderr)
 
-    @unittest.skipUnless(os.geteuid() == 0, "only root starts programs as a user who has no other processes")
+    @ONLY_ROOT
     def test_too_few_threads_for_a_process_of_the_job_are_told(self):
+        """Near what the job needs it may come through, as processes that have ended leave their threads to others."""
         self.folder.chmod(0o777)
-        job = self.job(epochs=1)
-        for processes in (25, 45, 65, 85, 105):
+        job = self.job(epochs=1, restarts=2)
+        for processes, codes in ((25, (1,)), (45, (1,)), (65, (1,)), (85, (1,)), (105, (0, 1)), (125, (0, 1)), (145, (0, 1))):
             run = self.run_in(f"run{processes}")
-            result = subprocess.run(["timeout", "-s", "KILL", "20", "setpriv", "--reuid=64123", "--regid=64123", "--clear-groups",
-                                     "bash", "-c", f"ulimit -u {processes} && exec \"$@\"", "-",
-                                     adamant.binary_folder() / "adamant", "train", job, "--run-dir", run.folder],
-                                    capture_output=True, text=True, check=False)
-            self.assertEqual(result.returncode, 1, f"{processes} processes: {result.stderr}")
+            result = self.train_with_few(processes, job, run.folder)
+            self.assertIn(result.returncode, codes, f"{processes} processes: {result.stderr}")
             lost = [event["text"] for event in run.events() if event["event"] == "lost"]
-            self.assertNotEqual(lost, [])
+            self.assertTrue(lost or 0 in codes)
             for text in lost:
                 self.assertRegex(text, " exited with code 4: adamant-.*" + re.escape(HINT) + "|could not be started: .* unavailable")
 
