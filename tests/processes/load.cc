@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "proto/adamant/v1/control.pb.h"
 #include "services/common/base/status_macros.h"
@@ -39,28 +40,24 @@ class LoadService final : public service::Service {
     return absl::OkStatus();
   }
 
-  void OnMessage(const v1::ControllerMessage& message) override {
-    if (message.has_membership()) {
-      loop_->OnMembership(message.membership());
-    } else if (message.has_pause_pushes()) {
-      Pause(message.pause_pushes().checkpoint());
-    } else if (message.has_resume_pushes()) {
+  void OnMessage(const protocol::ControllerMessage& message) override {
+    if (const auto* view = std::get_if<protocol::Membership>(&message)) {
+      loop_->OnMembership(*view);
+    } else if (const auto* pause = std::get_if<protocol::PausePushes>(&message)) {
+      Pause(pause->checkpoint);
+    } else if (std::holds_alternative<protocol::ResumePushes>(message)) {
       loop_->OnResume();
     }
   }
 
-  void FillHeartbeat(v1::Heartbeat& heartbeat) override { heartbeat.mutable_worker(); }
+  protocol::Heartbeat MakeHeartbeat() override { return {.progress = protocol::WorkerProgress{}}; }
 
   void Stop() override {}
 
  private:
   void Pause(std::uint64_t checkpoint) {
     loop_->OnPause([this, checkpoint](std::uint64_t begun) {
-      v1::MemberMessage message;
-      v1::PushesPaused& paused = *message.mutable_pushes_paused();
-      paused.set_checkpoint(checkpoint);
-      paused.set_sequence(begun);
-      context_.controller.Send(message);
+      context_.controller.Send(protocol::PushesPaused{.checkpoint = checkpoint, .sequence = begun});
     });
   }
 

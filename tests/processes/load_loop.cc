@@ -55,7 +55,7 @@ LoadLoop::~LoadLoop() {
   servers_.reset();  // its streams post to the inbox until they are gone
 }
 
-void LoadLoop::OnMembership(const v1::Membership& membership) {
+void LoadLoop::OnMembership(const protocol::Membership& membership) {
   inbox_.Post([this, membership] { OnMap(membership); });
 }
 
@@ -127,7 +127,7 @@ void LoadLoop::OnLost(std::uint32_t server) {
   }
 }
 
-void LoadLoop::OnMap(const v1::Membership& membership) {
+void LoadLoop::OnMap(const protocol::Membership& membership) {
   if (!servers_->Update(membership)) {
     return;
   }

@@ -16,6 +16,7 @@
 
 #include "services/common/base/ids.h"
 #include "services/common/base/rng.h"
+#include "services/common/protocol/control.h"
 #include "services/common/rpc/frame.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/worker/rpc/inbox.h"
@@ -26,7 +27,6 @@
 #include "tests/processes/load_settings.h"
 
 namespace adamant::v1 {
-class Membership;
 class ShardAck;
 class ShardValue;
 }  // namespace adamant::v1
@@ -54,7 +54,7 @@ class LoadLoop {
   LoadLoop(LoadIdentity identity, const LoadSettings& settings, ShardLayout layout);
   ~LoadLoop();
 
-  void OnMembership(const v1::Membership& membership);
+  void OnMembership(const protocol::Membership& membership);
 
   /// Begins no update from now on, until OnResume; calls `paused` once none is in flight, with the
   /// updates begun so far. `paused` runs on the loop's thread; a later call replaces it.
@@ -84,7 +84,7 @@ class LoadLoop {
 
   void Run();
   void Turn(TimePoint now);
-  void OnMap(const v1::Membership& membership);
+  void OnMap(const protocol::Membership& membership);
   void OnLost(std::uint32_t server);
   void BeginUpdates(TimePoint now);
   void CatchUp(TimePoint now);

@@ -27,33 +27,33 @@ absl::Status CheckHello(const rpc::IncomingFrame& frame) {
 LoadServers::LoadServers(const Identity& identity, worker::Inbox& inbox, Handlers handlers)
     : identity_(identity), inbox_(inbox), handlers_(std::move(handlers)) {}
 
-bool LoadServers::Update(const v1::Membership& membership) {
-  if (membership.version() < version_) {
+bool LoadServers::Update(const protocol::Membership& membership) {
+  if (membership.version < version_) {
     return false;
   }
-  version_ = membership.version();
+  version_ = membership.version;
   std::map<std::uint32_t, Server> former = std::exchange(servers_, {});
-  for (const v1::Member& member : membership.members()) {
-    if (member.role() != v1::PARAMETER_SERVER) {
+  for (const protocol::Member& member : membership.members) {
+    if (member.id.role != protocol::Role::kParameterServer) {
       continue;
     }
-    Server& server = servers_[member.slot()];
-    const auto known = former.find(member.slot());
-    if (known != former.end() && known->second.address == member.address() &&
-        known->second.incarnation == member.incarnation()) {
+    Server& server = servers_[member.id.slot];
+    const auto known = former.find(member.id.slot);
+    if (known != former.end() && known->second.address == member.address &&
+        known->second.incarnation == member.incarnation) {
       server = std::move(known->second);
       former.erase(known);
     } else {
-      server.address = member.address();
-      server.incarnation = member.incarnation();
-      Connect(member.slot(), server);
+      server.address = member.address;
+      server.incarnation = member.incarnation;
+      Connect(member.id.slot, server);
     }
   }
   routes_.clear();
-  for (const v1::Configuration& bucket : membership.buckets()) {
-    routes_.push_back({.server = bucket.primary().slot(),
-                       .incarnation = bucket.primary().incarnation(),
-                       .version = bucket.epoch()});
+  for (const protocol::Configuration& bucket : membership.buckets) {
+    routes_.push_back({.server = bucket.primary.slot,
+                       .incarnation = bucket.primary.incarnation,
+                       .version = bucket.version});
   }
   for (const auto& [slot, server] : former) {
     handlers_.on_lost(slot);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/common/base/ids.h"
+#include "services/common/protocol/control.h"
 #include "services/common/rpc/frame.h"
 #include "services/common/tensor/shard_layout.h"
 #include "services/worker/rpc/inbox.h"
@@ -16,7 +17,6 @@
 
 namespace adamant::v1 {
 class ExchangeRequest;
-class Membership;
 }  // namespace adamant::v1
 
 namespace adamant::processes {
@@ -40,7 +40,7 @@ class LoadServers {
   LoadServers(const Identity& identity, worker::Inbox& inbox, Handlers handlers);
 
   /// Returns false when it is no news.
-  bool Update(const v1::Membership& membership);
+  bool Update(const protocol::Membership& membership);
 
   /// Whether a map has come yet.
   [[nodiscard]] bool known() const { return !routes_.empty(); }

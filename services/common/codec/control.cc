@@ -64,6 +64,31 @@ protocol::WorkerProgress DecodeProgress(const v1::WorkerProgress& worker) {
   return decoded;
 }
 
+void Fill(const protocol::WorkerProgress& progress, v1::WorkerProgress& worker) {
+  worker.set_trained_examples(progress.trained_examples);
+  worker.set_loss_sum(progress.loss_sum);
+  worker.set_correct(progress.correct);
+  worker.set_pushes_acknowledged(progress.pushes_acknowledged);
+  worker.set_pushes_refused(progress.pushes_refused);
+  worker.set_updates_lost(progress.updates_lost);
+  worker.mutable_staleness_counts()->Assign(progress.staleness_counts.begin(),
+                                            progress.staleness_counts.end());
+  worker.set_epoch(progress.epoch);
+  worker.set_updates_resent(progress.updates_resent);
+  worker.set_retained_bytes(progress.retained_bytes);
+  worker.set_held_seconds(progress.held_seconds);
+  worker.mutable_batches_of_others()->Assign(progress.batches_of_others.begin(),
+                                             progress.batches_of_others.end());
+  for (const protocol::DeadUnits& found : progress.dead_units) {
+    v1::DeadUnits& layer = *worker.add_dead_units();
+    layer.set_layer(found.layer);
+    layer.set_units(found.units);
+    layer.set_dead(found.dead);
+  }
+  worker.set_grown_layer(progress.grown_layer);
+  worker.set_weight_growth(progress.weight_growth);
+}
+
 protocol::Heartbeat DecodeHeartbeat(const v1::Heartbeat& heartbeat) {
   protocol::Heartbeat decoded;
   decoded.busy_seconds = Finite(heartbeat.busy_seconds());
@@ -75,6 +100,93 @@ protocol::Heartbeat DecodeHeartbeat(const v1::Heartbeat& heartbeat) {
     decoded.progress = Decode(heartbeat.parameter_server());
   }
   return decoded;
+}
+
+void Fill(const protocol::Join& join, v1::MemberMessage& message) {
+  v1::Join& encoded = *message.mutable_join();
+  encoded.set_format_version(join.format_version);
+  encoded.set_role(static_cast<v1::Role>(join.id.role));
+  encoded.set_slot(join.id.slot);
+  encoded.set_uid(join.uid);
+  encoded.set_address(join.address);
+  encoded.set_metrics_address(join.metrics_address);
+  encoded.set_incarnation(join.incarnation);
+  encoded.set_replication_address(join.replication_address);
+  encoded.set_node(join.node);
+  encoded.set_zone(join.zone);
+  encoded.set_generation(join.generation);
+  encoded.set_pod_uid(join.pod_uid);
+}
+
+void Fill(const protocol::Heartbeat& heartbeat, v1::MemberMessage& message) {
+  v1::Heartbeat& encoded = *message.mutable_heartbeat();
+  encoded.set_busy_seconds(heartbeat.busy_seconds);
+  if (const auto* worker = std::get_if<protocol::WorkerProgress>(&heartbeat.progress)) {
+    Fill(*worker, *encoded.mutable_worker());
+  } else if (const auto* data = std::get_if<protocol::DataServerProgress>(&heartbeat.progress)) {
+    Encode(*data, *encoded.mutable_data_server());
+  } else if (const auto* parameters =
+                 std::get_if<protocol::ParameterServerProgress>(&heartbeat.progress)) {
+    Encode(*parameters, *encoded.mutable_parameter_server());
+  }
+}
+
+void Fill(const protocol::BucketsReady& ready, v1::MemberMessage& message) {
+  Encode(ready, *message.mutable_buckets_ready());
+}
+
+void Fill(const protocol::EpochEnded& ended, v1::MemberMessage& message) {
+  message.mutable_epoch_ended()->set_epoch(ended.epoch);
+}
+
+void Fill(const protocol::PartClosed& closed, v1::MemberMessage& message) {
+  Encode(closed, *message.mutable_part_closed());
+}
+
+void Fill(const protocol::WorkerFlushed& flushed, v1::MemberMessage& message) {
+  message.mutable_worker_flushed()->set_epoch(flushed.epoch);
+}
+
+void Fill(const protocol::SnapshotTaken& taken, v1::MemberMessage& message) {
+  Encode(taken, *message.mutable_snapshot_taken());
+}
+
+void Fill(const protocol::Evaluated& evaluated, v1::MemberMessage& message) {
+  Encode(evaluated, *message.mutable_evaluated());
+}
+
+void Fill(const protocol::Failure& failure, v1::MemberMessage& message) {
+  v1::Failure& encoded = *message.mutable_failure();
+  encoded.set_message(failure.message);
+  encoded.set_fatal(failure.fatal);
+  encoded.set_invalid(failure.invalid);
+  encoded.set_diverged(failure.diverged);
+}
+
+void Fill(const protocol::Leaving& /*leaving*/, v1::MemberMessage& message) {
+  message.mutable_leaving();
+}
+
+void Fill(const protocol::StoredBuckets& stored, v1::MemberMessage& message) {
+  Encode(stored, *message.mutable_stored_buckets());
+}
+
+void Fill(const protocol::Proposals& proposals, v1::MemberMessage& message) {
+  Encode(proposals, *message.mutable_proposals());
+}
+
+void Fill(const protocol::PushesPaused& paused, v1::MemberMessage& message) {
+  message.mutable_pushes_paused()->set_checkpoint(paused.checkpoint);
+  message.mutable_pushes_paused()->set_sequence(paused.sequence);
+}
+
+void Fill(const protocol::Draining& /*draining*/, v1::MemberMessage& message) {
+  message.mutable_draining();
+}
+
+void Fill(const protocol::Loading& loading, v1::MemberMessage& message) {
+  message.mutable_loading()->set_what(loading.what);
+  message.mutable_loading()->set_fails(loading.fails);
 }
 
 void Fill(const protocol::Welcome& welcome, v1::ControllerMessage& message) {
@@ -187,6 +299,42 @@ std::optional<protocol::MemberMessage> Decode(const v1::MemberMessage& message) 
       return protocol::Loading{.what = message.loading().what(),
                                .fails = message.loading().fails()};
     case v1::MemberMessage::KIND_NOT_SET:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+v1::MemberMessage Encode(const protocol::MemberMessage& message) {
+  v1::MemberMessage encoded;
+  std::visit([&](const auto& kind) { Fill(kind, encoded); }, message);
+  return encoded;
+}
+
+std::optional<protocol::ControllerMessage> Decode(const v1::ControllerMessage& message) {
+  switch (message.kind_case()) {
+    case v1::ControllerMessage::kMembership:
+      return Decode(message.membership());
+    case v1::ControllerMessage::kOpenEpoch:
+      return protocol::OpenEpoch{message.open_epoch().epoch()};
+    case v1::ControllerMessage::kCloseEpoch:
+      return protocol::CloseEpoch{message.close_epoch().epoch()};
+    case v1::ControllerMessage::kFlushWorker:
+      return protocol::FlushWorker{message.flush_worker().epoch()};
+    case v1::ControllerMessage::kTakeSnapshot:
+      return Decode(message.take_snapshot());
+    case v1::ControllerMessage::kEvaluate:
+      return protocol::Evaluate{.epoch = message.evaluate().epoch(),
+                                .snapshot = message.evaluate().snapshot()};
+    case v1::ControllerMessage::kStop:
+      return protocol::Stop{message.stop().reason()};
+    case v1::ControllerMessage::kRefused:
+      return protocol::Refused{message.refused().reason()};
+    case v1::ControllerMessage::kPausePushes:
+      return protocol::PausePushes{message.pause_pushes().checkpoint()};
+    case v1::ControllerMessage::kResumePushes:
+      return protocol::ResumePushes{message.resume_pushes().checkpoint()};
+    case v1::ControllerMessage::kWelcome:
+    case v1::ControllerMessage::KIND_NOT_SET:
       return std::nullopt;
   }
   return std::nullopt;

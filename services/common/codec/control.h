@@ -16,6 +16,12 @@ namespace adamant::codec {
 /// Nothing for a message without content or with a role that does not exist.
 std::optional<protocol::MemberMessage> Decode(const v1::MemberMessage& message);
 
+/// A Join lacks what only the process's end of the stream knows: its job.
+v1::MemberMessage Encode(const protocol::MemberMessage& message);
+
+/// Nothing for a message without content, and for Welcome, which is read with the job in it.
+std::optional<protocol::ControllerMessage> Decode(const v1::ControllerMessage& message);
+
 /// A Welcome lacks the job, which the caller adds, with its rates scaled.
 v1::ControllerMessage Encode(const protocol::ControllerMessage& message);
 

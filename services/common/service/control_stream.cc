@@ -13,7 +13,7 @@
 #include "proto/adamant/v1/control.grpc.pb.h"
 #include "services/common/base/checksum.h"
 #include "services/common/base/log.h"
-#include "services/common/protocol/format_versions.h"
+#include "services/common/codec/control.h"
 #include "services/common/rpc/channel.h"
 #include "services/common/rpc/resolve.h"
 #include "services/common/rpc/stream_guard.h"
@@ -54,58 +54,47 @@ ControlStream::ControlStream(std::string controller,
 
 ControlStream::~ControlStream() { Leave(std::chrono::milliseconds(0)); }
 
-void ControlStream::Join(v1::Join join, std::shared_ptr<const rpc::ChannelSecurity> security) {
+void ControlStream::Join(protocol::Join join,
+                         std::string job,
+                         std::shared_ptr<const rpc::ChannelSecurity> security) {
   join_ = std::move(join);
+  job_ = std::move(job);
   security_ = std::move(security);
-  join_.set_format_version(protocol::kControlFormatVersion);
   {
     MutexLock lock(mutex_);
     running_ = true;
   }
   thread_ = std::jthread([this] { Run(); });
   term_watch_.emplace(
-      controller_,
-      join_.job(),
-      [this](std::uint64_t term) { OnTerm(term); },
-      term_interval_,
-      security_);
+      controller_, job_, [this](std::uint64_t term) { OnTerm(term); }, term_interval_, security_);
 }
 
-void ControlStream::Send(const v1::MemberMessage& message) {
-  if (!queue_.Push(message)) {
+void ControlStream::Send(const protocol::MemberMessage& message) {
+  if (!queue_.Push(codec::Encode(message))) {
     LogWarning("controller away for long: dropped the oldest message to it");
   }
 }
 
 void ControlStream::Fail(const absl::Status& reason, bool fatal) {
-  v1::Failure failure;
-  failure.set_fatal(fatal);
-  FailWith(reason, failure);
+  FailWith(reason, {.fatal = fatal});
 }
 
 void ControlStream::FailDiverged(const absl::Status& reason) {
-  v1::Failure failure;
-  failure.set_fatal(true);  // for controllers that do not know divergence
-  failure.set_diverged(true);
-  FailWith(reason, failure);
+  // `fatal` is for controllers that do not know divergence.
+  FailWith(reason, {.fatal = true, .diverged = true});
 }
 
 void ControlStream::Refuse(const absl::Status& reason) {
-  v1::Failure failure;
-  failure.set_fatal(true);
-  failure.set_invalid(true);
-  FailWith(reason, failure);
+  FailWith(reason, {.fatal = true, .invalid = true});
 }
 
-void ControlStream::FailWith(const absl::Status& reason, const v1::Failure& failure) {
-  v1::MemberMessage message;
-  *message.mutable_failure() = failure;
-  message.mutable_failure()->set_message(std::string(reason.message()));
+void ControlStream::FailWith(const absl::Status& reason, protocol::Failure failure) {
+  failure.message = std::string(reason.message());
   MutexLock lock(mutex_);
   if (end_.has_value()) {
     return;
   }
-  Send(message);  // before the end is seen, after which nothing more is sent
+  Send(std::move(failure));  // before the end is seen, after which nothing more is sent
   end_ = End{reason};
   changed_.NotifyAll();
 }
@@ -182,7 +171,7 @@ void ControlStream::Leave(std::chrono::milliseconds timeout) {
 }
 
 void ControlStream::Run() {
-  const std::string& uid = join_.uid();
+  const std::string& uid = join_.uid;
   Backoff backoff(backoff_, Checksum(std::as_bytes(std::span(uid))));
   Verdict verdict = Verdict::kTryAgain;
   while (verdict != Verdict::kOver) {
@@ -215,10 +204,10 @@ ControlStream::Verdict ControlStream::Attend(grpc::ClientContext& context) {
   const std::string& address = addresses[attempts_++ % addresses.size()];
   const auto channel = rpc::NewChannel(address, kMaxMessageBytes, kLiveness, security_.get());
   const auto stub = v1::Controller::NewStub(channel);
-  context.AddMetadata(rpc::kJobKey, join_.job());
+  context.AddMetadata(rpc::kJobKey, job_);
   const std::unique_ptr<Stream> stream = stub->Attend(&context);
-  v1::MemberMessage first;
-  *first.mutable_join() = join_;
+  v1::MemberMessage first = codec::Encode(join_);
+  first.mutable_join()->set_job(job_);
   first.mutable_join()->set_incarnation(welcome_.has_value() ? welcome_->incarnation() : 0);
   stream->Write(first);
   v1::ControllerMessage message;
@@ -235,7 +224,7 @@ ControlStream::Verdict ControlStream::Attend(grpc::ClientContext& context) {
   queue_.Resume();
   std::jthread sender([&] { SendAll(queue_, *stream); });
   while (verdict == Verdict::kGoOn && stream->Read(&message)) {
-    verdict = Received(std::move(message));
+    verdict = Received(message);
   }
   context.TryCancel();
   queue_.Interrupt();
@@ -290,7 +279,7 @@ ControlStream::Verdict ControlStream::Answered(const v1::ControllerMessage& answ
   return leaving_ ? Verdict::kTryAgain : Verdict::kGoOn;
 }
 
-ControlStream::Verdict ControlStream::Received(v1::ControllerMessage message) {
+ControlStream::Verdict ControlStream::Received(const v1::ControllerMessage& message) {
   if (message.has_refused()) {
     EndWith(absl::FailedPreconditionError("the controller at " + controller_ +
                                           " refused this process: " + message.refused().reason()));
@@ -299,8 +288,8 @@ ControlStream::Verdict ControlStream::Received(v1::ControllerMessage message) {
   if (message.has_stop()) {
     LogInfo("told to stop", {{"reason", message.stop().reason()}});
     EndWith(absl::OkStatus());
-  } else {
-    AddEvent(std::move(message));
+  } else if (auto decoded = codec::Decode(message); decoded.has_value()) {
+    AddEvent(*std::move(decoded));
   }
   return Verdict::kGoOn;
 }

@@ -14,6 +14,7 @@
 #include "proto/adamant/v1/control.pb.h"
 #include "services/common/base/backoff.h"
 #include "services/common/base/mutex.h"
+#include "services/common/protocol/control.h"
 #include "services/common/service/send_queue.h"
 #include "services/common/service/service.h"
 #include "services/common/service/term_watch.h"
@@ -49,18 +50,20 @@ class ControlStream final : public ControllerLink {
     absl::Status status;
   };
   using Event =
-      std::variant<v1::Welcome, v1::ControllerMessage, Away, Rejoined, StopRequested, End>;
+      std::variant<v1::Welcome, protocol::ControllerMessage, Away, Rejoined, StopRequested, End>;
 
   explicit ControlStream(std::string controller,
                          BackoffOptions backoff = {},
                          std::chrono::milliseconds term_interval = TermWatch::kInterval);
   ~ControlStream() override;
 
-  /// Starts to join, with `join` but for the incarnation. `security`: of the way to controllers;
-  /// null: plain text. Called once.
-  void Join(v1::Join join, std::shared_ptr<const rpc::ChannelSecurity> security = nullptr);
+  /// Starts to join, with `join` but for the incarnation. `job`: which of the controller's; empty:
+  /// its only one. `security`: of the way to controllers; null: plain text. Called once.
+  void Join(protocol::Join join,
+            std::string job = "",
+            std::shared_ptr<const rpc::ChannelSecurity> security = nullptr);
 
-  void Send(const v1::MemberMessage& message) override;
+  void Send(const protocol::MemberMessage& message) override;
   void Fail(const absl::Status& reason, bool fatal) override;
   void FailDiverged(const absl::Status& reason) override;
   [[nodiscard]] bool stopping() const override;
@@ -92,14 +95,14 @@ class ControlStream final : public ControllerLink {
   void Run();
   Verdict Attend(grpc::ClientContext& context);
   Verdict Answered(const v1::ControllerMessage& answer);
-  Verdict Received(v1::ControllerMessage message);
+  Verdict Received(const v1::ControllerMessage& message);
   void ReportAway(std::string_view why);
   [[nodiscard]] bool IsEnding() const;
 
   [[nodiscard]] bool HasEvent() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Event TakeEvent() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndWith(const absl::Status& status);
-  void FailWith(const absl::Status& reason, const v1::Failure& failure);
+  void FailWith(const absl::Status& reason, protocol::Failure failure);
   void OnTerm(std::uint64_t term);
   void AddEvent(Event event);
 
@@ -107,7 +110,8 @@ class ControlStream final : public ControllerLink {
   const std::string controller_;
   const BackoffOptions backoff_;
   const std::chrono::milliseconds term_interval_;
-  v1::Join join_;
+  protocol::Join join_;
+  std::string job_;
   std::shared_ptr<const rpc::ChannelSecurity> security_;
 
   // Of the stream's thread.

@@ -96,9 +96,7 @@ class Heart {
  private:
   void Beat() {
     while (true) {
-      v1::MemberMessage message;
-      service_.FillHeartbeat(*message.mutable_heartbeat());
-      stream_.Send(message);
+      stream_.Send(service_.MakeHeartbeat());
       MutexLock lock(mutex_);
       if (!stopped_) {
         changed_.WaitFor(mutex_, kHeartbeatInterval);
@@ -171,7 +169,7 @@ absl::StatusOr<bool> StartService(Service& service, ControlStream& stream, OwnJo
 
 // Hands `event` to the service; false when it is the end.
 bool Deliver(const ControlStream::Event& event, Service& service) {
-  if (const auto* message = std::get_if<v1::ControllerMessage>(&event)) {
+  if (const auto* message = std::get_if<protocol::ControllerMessage>(&event)) {
     service.OnMessage(*message);
   } else if (std::holds_alternative<ControlStream::Away>(event)) {
     service.OnControllerAway();
@@ -216,17 +214,13 @@ absl::Status Drive(Service& service, ControlStream& stream, OwnJob& job) {
   return status;
 }
 
-v1::Join MakeJoin(v1::Role role, const ServiceFlags& flags, std::string uid) {
-  v1::Join join;
-  join.set_role(role);
-  join.set_job(flags.job);
-  join.set_slot(flags.slot);
-  join.set_generation(flags.generation);
-  join.set_pod_uid(flags.pod_uid);
-  join.set_node(flags.node);
-  join.set_zone(flags.zone);
-  join.set_uid(std::move(uid));
-  return join;
+protocol::Join MakeJoin(v1::Role role, const ServiceFlags& flags, std::string uid) {
+  return {.id = {.role = static_cast<protocol::Role>(role), .slot = flags.slot},
+          .uid = std::move(uid),
+          .node = flags.node,
+          .zone = flags.zone,
+          .generation = flags.generation,
+          .pod_uid = flags.pod_uid};
 }
 
 struct Listeners {
@@ -301,7 +295,7 @@ absl::StatusOr<Listeners> Listen(Endpoints endpoints,
                                  const ServiceFlags& flags,
                                  const Security* security,
                                  OwnJob& job,
-                                 v1::Join& join) {
+                                 protocol::Join& join) {
   Listeners listeners;
   rpc::ServerOptions options{.address = flags.listen,
                              .max_message_bytes = endpoints.max_message_bytes,
@@ -314,14 +308,14 @@ absl::StatusOr<Listeners> Listen(Endpoints endpoints,
         listeners.service,
         rpc::StartServer(
             options, {}, std::move(endpoints.frame_methods), std::move(endpoints.unary_methods)));
-    join.set_address(listeners.service->address());
+    join.address = listeners.service->address();
   }
   if (!endpoints.replication_methods.empty()) {
     options.address = flags.replication_listen;
     ADAMANT_ASSIGN_OR_RETURN(
         listeners.replication,
         rpc::StartServer(options, {}, std::move(endpoints.replication_methods)));
-    join.set_replication_address(listeners.replication->address());
+    join.replication_address = listeners.replication->address();
   }
   return listeners;
 }
@@ -358,19 +352,17 @@ absl::Status Serve(v1::Role role,
       return absl::OkStatus();
     }
   }
-  v1::Join join = MakeJoin(role, flags, std::move(uid));
-  join.set_metrics_address(exposer->address());
+  protocol::Join join = MakeJoin(role, flags, std::move(uid));
+  join.metrics_address = exposer->address();
   OwnJob job;
   ADAMANT_ASSIGN_OR_RETURN(
       const Listeners listeners,
       Listen(service->GetEndpoints(), flags, security ? &*security : nullptr, job, join));
   configured = true;
-  stream.Join(std::move(join), security ? security->controller : nullptr);
+  stream.Join(std::move(join), flags.job, security ? security->controller : nullptr);
   const absl::Status status = Drive(*service, stream, job);
   if (status.ok()) {
-    v1::MemberMessage leaving;
-    leaving.mutable_leaving();
-    stream.Send(leaving);
+    stream.Send(protocol::Leaving{});
   }
   stream.Leave(kLeaveTimeout);
   listeners.Stop();

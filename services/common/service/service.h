@@ -9,14 +9,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "services/common/protocol/control.h"
 #include "services/common/rpc/server.h"
 #include "services/common/rpc/tls/member_security.h"
 
 namespace adamant::v1 {
 enum Role : int;
-class ControllerMessage;
-class Heartbeat;
-class MemberMessage;
 class Welcome;
 }  // namespace adamant::v1
 
@@ -35,7 +33,7 @@ class ControllerLink {
   /// Queues a message and returns at once; messages are sent in order, also after a reconnect.
   /// A message on its way when the stream breaks is lost: the controller then repeats its command,
   /// and the service its answer.
-  virtual void Send(const v1::MemberMessage& message) = 0;
+  virtual void Send(const protocol::MemberMessage& message) = 0;
 
   /// The process cannot go on: reports `reason` to the controller, stops the service and exits with
   /// code 1. `fatal`: a restart would not help (bad data), so the job fails. The first call counts.
@@ -87,7 +85,7 @@ struct Endpoints {
 ///   destructor
 ///
 /// and, when it is a signal that ends it, BeginDrain before Stop, with messages in between.
-/// Threads: those members run one after another on one thread; FillHeartbeat runs on another, and
+/// Threads: those members run one after another on one thread; MakeHeartbeat runs on another, and
 /// calls to the endpoints on threads of the server.
 class Service {
  public:
@@ -104,7 +102,7 @@ class Service {
 
   /// A message after Welcome, but never Stop or Refused; may come again after a reconnect. Should
   /// return within a second: what takes longer belongs on a thread of the service.
-  virtual void OnMessage(const v1::ControllerMessage& message) = 0;
+  virtual void OnMessage(const protocol::ControllerMessage& message) = 0;
 
   /// The stream to the controller is broken; OnRejoined follows when it is up again.
   virtual void OnControllerAway() {}
@@ -120,8 +118,8 @@ class Service {
   /// true or a few seconds have passed.
   [[nodiscard]] virtual bool Drained() { return true; }
 
-  /// Reports progress, once a second after Start.
-  virtual void FillHeartbeat(v1::Heartbeat& heartbeat) = 0;
+  /// Returns the progress that is reported, once a second after Start.
+  virtual protocol::Heartbeat MakeHeartbeat() = 0;
 
   /// Stores what must be stored, refuses further work and wakes handlers that wait, within
   /// 10 seconds, draining included. Called once, after Start succeeded; messages sent from here

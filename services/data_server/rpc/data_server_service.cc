@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "proto/adamant/v1/control.pb.h"
@@ -17,8 +18,6 @@
 #include "services/common/base/log.h"
 #include "services/common/base/mutex.h"
 #include "services/common/base/status_macros.h"
-#include "services/common/codec/control.h"
-#include "services/common/codec/work.h"
 #include "services/common/job/durations.h"
 #include "services/common/job/job.h"
 #include "services/common/job/warm_start_of.h"
@@ -144,7 +143,7 @@ class Running {
                .job = job_,
                .security = context.security},
               {.send = [&controller = context.controller](
-                           const v1::MemberMessage& message) { controller.Send(message); },
+                           const protocol::MemberMessage& message) { controller.Send(message); },
                .fail = [&controller = context.controller](
                            const absl::Status& status) { controller.Fail(status, true); }},
               pipeline_,
@@ -207,30 +206,29 @@ class DataServerService final : public service::Service {
     return absl::OkStatus();
   }
 
-  void OnMessage(const v1::ControllerMessage& message) override {
+  void OnMessage(const protocol::ControllerMessage& message) override {
     SchedulerLoop& loop = GetRunning()->loop();
-    if (message.has_membership()) {
-      loop.SetMembership(codec::Decode(message.membership()));
-    } else if (message.has_open_epoch()) {
-      loop.Post(OpenEpoch{.epoch = message.open_epoch().epoch()});
-    } else if (message.has_close_epoch()) {
-      loop.Post(CloseEpoch{.epoch = message.close_epoch().epoch()});
-    } else if (message.has_evaluate()) {
-      loop.Post(
-          Evaluate{.epoch = message.evaluate().epoch(), .snapshot = message.evaluate().snapshot()});
+    if (const auto* view = std::get_if<protocol::Membership>(&message)) {
+      loop.SetMembership(*view);
+    } else if (const auto* open = std::get_if<OpenEpoch>(&message)) {
+      loop.Post(*open);
+    } else if (const auto* close = std::get_if<CloseEpoch>(&message)) {
+      loop.Post(*close);
+    } else if (const auto* evaluate = std::get_if<Evaluate>(&message)) {
+      loop.Post(*evaluate);
     }
   }
 
   void OnControllerAway() override { GetRunning()->loop().Post(ControllerAway{}); }
   void OnRejoined() override { GetRunning()->loop().Post(ControllerBack{}); }
 
-  void FillHeartbeat(v1::Heartbeat& heartbeat) override {
+  protocol::Heartbeat MakeHeartbeat() override {
     const std::shared_ptr<Running> running = GetRunning();
     protocol::DataServerProgress progress = running->loop().progress();
     progress.training_examples = running->train_examples();
     progress.data_files = running->files();
-    codec::Encode(progress, *heartbeat.mutable_data_server());
-    heartbeat.set_busy_seconds(std::chrono::duration<double>(running->BusyTime()).count());
+    const std::chrono::duration<double> busy = running->BusyTime();
+    return {.progress = std::move(progress), .busy_seconds = busy.count()};
   }
 
   void Stop() override { GetRunning()->loop().Stop(); }

@@ -6,7 +6,6 @@
 #include <thread>
 #include <utility>
 
-#include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/log.h"
@@ -63,10 +62,7 @@ class Reporter final : public fetch::FetchObserver {
 
  private:
   void Tell(const std::string& text) {
-    v1::MemberMessage message;
-    message.mutable_loading()->set_what("fetching " + url_ + ": " + text);
-    message.mutable_loading()->set_fails(fails_);
-    controller_.Send(message);
+    controller_.Send(protocol::Loading{.what = "fetching " + url_ + ": " + text, .fails = fails_});
   }
 
   const std::string& url_;

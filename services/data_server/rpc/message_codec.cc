@@ -52,22 +52,4 @@ v1::WorkReply ToProto(const Dispatch& dispatch) {
   return reply;
 }
 
-v1::MemberMessage ToProto(const EpochEnded& message) {
-  v1::MemberMessage proto;
-  proto.mutable_epoch_ended()->set_epoch(message.epoch);
-  return proto;
-}
-
-v1::MemberMessage ToProto(const PartClosed& message) {
-  v1::MemberMessage proto;
-  codec::Encode(message, *proto.mutable_part_closed());
-  return proto;
-}
-
-v1::MemberMessage ToProto(const Evaluated& message) {
-  v1::MemberMessage proto;
-  codec::Encode(message, *proto.mutable_evaluated());
-  return proto;
-}
-
 }  // namespace adamant::data_server

@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/data_server.pb.h"
 #include "services/data_server/core/messages.h"
 
@@ -18,9 +17,5 @@ v1::WorkReply ToProto(const EpochClosed& message);
 
 /// Without labels, which come with the images.
 v1::WorkReply ToProto(const Dispatch& dispatch);
-
-v1::MemberMessage ToProto(const EpochEnded& message);
-v1::MemberMessage ToProto(const PartClosed& message);
-v1::MemberMessage ToProto(const Evaluated& message);
 
 }  // namespace adamant::data_server

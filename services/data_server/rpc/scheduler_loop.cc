@@ -216,9 +216,9 @@ void SchedulerLoop::Send(const Disconnect& message) {
   }
 }
 
-void SchedulerLoop::Send(const EpochEnded& message) { controller_.send(ToProto(message)); }
-void SchedulerLoop::Send(const PartClosed& message) { controller_.send(ToProto(message)); }
-void SchedulerLoop::Send(const Evaluated& message) { controller_.send(ToProto(message)); }
+void SchedulerLoop::Send(const EpochEnded& message) { controller_.send(message); }
+void SchedulerLoop::Send(const PartClosed& message) { controller_.send(message); }
+void SchedulerLoop::Send(const Evaluated& message) { controller_.send(message); }
 
 void SchedulerLoop::Send(const Failed& message) {
   controller_.fail(absl::FailedPreconditionError(message.reason));

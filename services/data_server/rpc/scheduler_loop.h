@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "absl/status/status.h"
-#include "proto/adamant/v1/control.pb.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/mutex.h"
 #include "services/common/base/system/job_attempt.h"
@@ -24,7 +23,7 @@ namespace adamant::data_server {
 
 /// Handlers of the loop's messages to the controller. Called on the loop's thread; must not block.
 struct ControllerHandlers {
-  std::function<void(const v1::MemberMessage&)> send;
+  std::function<void(const protocol::MemberMessage&)> send;
   std::function<void(const absl::Status&)> fail;
 };
 

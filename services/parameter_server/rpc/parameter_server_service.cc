@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "proto/adamant/v1/control.pb.h"
@@ -15,8 +16,6 @@
 #include "services/common/base/busy_meter.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/status_macros.h"
-#include "services/common/codec/buckets.h"
-#include "services/common/codec/control.h"
 #include "services/common/job/job.h"
 #include "services/common/job/optimiser_of.h"
 #include "services/common/job/replication_of.h"
@@ -147,13 +146,12 @@ class ParameterServerService final : public service::Service {
     return absl::OkStatus();
   }
 
-  void OnMessage(const v1::ControllerMessage& message) override {
-    if (message.has_membership()) {
-      view_->OnMembership(codec::Decode(message.membership()));
-    } else if (message.has_take_snapshot()) {
-      const protocol::TakeSnapshot take = codec::Decode(message.take_snapshot());
-      core_->RefuseWritersBelow(take.writers_from);
-      storage_loop_.Take(take);
+  void OnMessage(const protocol::ControllerMessage& message) override {
+    if (const auto* view = std::get_if<protocol::Membership>(&message)) {
+      view_->OnMembership(*view);
+    } else if (const auto* take = std::get_if<protocol::TakeSnapshot>(&message)) {
+      core_->RefuseWritersBelow(take->writers_from);
+      storage_loop_.Take(*take);
     }
   }
 
@@ -161,9 +159,7 @@ class ParameterServerService final : public service::Service {
 
   void BeginDrain() override {
     hands_over_ = view_->HasSuccessors();
-    v1::MemberMessage message;
-    message.mutable_draining();
-    context_.controller.Send(message);
+    context_.controller.Send(protocol::Draining{});
   }
 
   // The successors need its word, as a member, to serve at once: it stays for their first beacons.
@@ -181,22 +177,21 @@ class ParameterServerService final : public service::Service {
     return clock_.Now() - *handed_over_at_ >= 2 * beacon_;
   }
 
-  void FillHeartbeat(v1::Heartbeat& heartbeat) override {
+  protocol::Heartbeat MakeHeartbeat() override {
     const std::chrono::duration<double> oldest = core_->flusher().dirty().OldestAge();
-    const protocol::ParameterServerProgress progress{
-        .updates_applied = core_->updates_applied(),
-        .dirty_bytes = core_->flusher().dirty().bytes(),
-        .oldest_unflushed_seconds = oldest.count(),
-        .flushes = core_->flusher().totals().flushes,
-        .alarm = core_->alarm(),
-        .damages = core_->scrubber().damages(),
-        .buckets = core_->Progress()};
-    codec::Encode(progress, *heartbeat.mutable_parameter_server());
+    protocol::ParameterServerProgress progress{.updates_applied = core_->updates_applied(),
+                                               .dirty_bytes = core_->flusher().dirty().bytes(),
+                                               .oldest_unflushed_seconds = oldest.count(),
+                                               .flushes = core_->flusher().totals().flushes,
+                                               .alarm = core_->alarm(),
+                                               .damages = core_->scrubber().damages(),
+                                               .buckets = core_->Progress()};
     replication_metrics_.SetProgress(progress.buckets);
     dirty_bytes_.Set(static_cast<double>(progress.dirty_bytes));
     oldest_.Set(oldest.count());
     disk_full_.Set(progress.alarm.empty() ? 0 : 1);
-    heartbeat.set_busy_seconds(std::chrono::duration<double>(BusyTime()).count());
+    const std::chrono::duration<double> busy = BusyTime();
+    return {.progress = std::move(progress), .busy_seconds = busy.count()};
   }
 
   void Stop() override {

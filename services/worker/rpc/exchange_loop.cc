@@ -7,7 +7,6 @@
 #include <variant>
 #include <vector>
 
-#include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/parameter_server.pb.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/codec/updates.h"
@@ -132,24 +131,17 @@ absl::Status ExchangeLoop::Turn() {
 void ExchangeLoop::AnswerController() {
   if (const auto epoch = worker_.synchroniser().TakeFlushed(); epoch.has_value()) {
     SendProgress();  // the controller closes the epoch's row with what it knows by then
-    v1::MemberMessage message;
-    message.mutable_worker_flushed()->set_epoch(*epoch);
-    controller_.Send(message);
+    controller_.Send(protocol::WorkerFlushed{*epoch});
   }
   if (const auto paused = worker_.synchroniser().TakePaused(); paused.has_value()) {
     SendProgress();
-    v1::MemberMessage message;
-    message.mutable_pushes_paused()->set_checkpoint(paused->checkpoint);
-    message.mutable_pushes_paused()->set_sequence(paused->sequence);
-    controller_.Send(message);
+    controller_.Send(*paused);
   }
 }
 
 void ExchangeLoop::SendProgress() {
   Publish();
-  v1::MemberMessage progress;
-  report_.Fill(*progress.mutable_heartbeat());
-  controller_.Send(progress);
+  controller_.Send(report_.Read());
 }
 
 void ExchangeLoop::Publish() {

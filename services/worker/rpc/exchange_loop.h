@@ -22,10 +22,6 @@
 #include "services/worker/rpc/worker_identity.h"
 #include "services/worker/rpc/worker_metrics.h"
 
-namespace adamant::v1 {
-class Heartbeat;
-}  // namespace adamant::v1
-
 namespace adamant::worker {
 
 /// The thread that drives Synchroniser, between the links to all servers.
@@ -61,8 +57,8 @@ class ExchangeLoop {
   /// after `timeout`.
   void Stop(std::chrono::milliseconds timeout);
 
-  /// Totals since the process started.
-  void FillHeartbeat(v1::Heartbeat& heartbeat) { report_.Fill(heartbeat); }
+  /// Returns totals since the process started.
+  protocol::Heartbeat MakeHeartbeat() { return report_.Read(); }
 
  private:
   using TimePoint = Clock::TimePoint;

@@ -2,16 +2,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include "services/common/base/busy_meter.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/mutex.h"
+#include "services/common/protocol/control.h"
 #include "services/worker/core/learner/learner.h"
 #include "services/worker/core/sync/synchroniser.h"
-
-namespace adamant::v1 {
-class Heartbeat;
-}  // namespace adamant::v1
 
 namespace adamant::worker {
 
@@ -28,10 +26,13 @@ class ProgressReport {
   /// Takes over the synchroniser's totals of now.
   void Publish(const SynchroniserStatistics& statistics);
 
-  /// Totals since the process started.
-  void Fill(v1::Heartbeat& heartbeat);
+  /// Returns totals since the process started.
+  protocol::Heartbeat Read();
 
  private:
+  // Adds the turns of each thread to `turns`.
+  protocol::WorkerProgress SumOfThreads(std::vector<std::uint64_t>& turns) const;
+
   const Learner& learner_;
   const Clock& clock_;
   std::atomic<std::uint64_t> turns_{0};  // odd while the loop works

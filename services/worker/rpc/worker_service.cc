@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "proto/adamant/v1/control.pb.h"
 #include "proto/adamant/v1/job.pb.h"
@@ -12,7 +13,6 @@
 #include "services/common/base/status_macros.h"
 #include "services/common/base/system/cache_line_ping.h"
 #include "services/common/base/system/thread_affinity.h"
-#include "services/common/codec/control.h"
 #include "services/worker/core/learner/training_thread.h"
 
 namespace adamant::worker {
@@ -95,19 +95,19 @@ void WorkerService::Train(std::size_t thread) {
   (*created)->Run();
 }
 
-void WorkerService::OnMessage(const v1::ControllerMessage& message) {
-  if (message.has_membership()) {
-    loop_->OnMembership(codec::Decode(message.membership()));
-  } else if (message.has_flush_worker()) {
-    loop_->OnFlush(message.flush_worker().epoch());
-  } else if (message.has_pause_pushes()) {
-    loop_->OnPause(message.pause_pushes().checkpoint());
-  } else if (message.has_resume_pushes()) {
-    loop_->OnResume(message.resume_pushes().checkpoint());
+void WorkerService::OnMessage(const protocol::ControllerMessage& message) {
+  if (const auto* view = std::get_if<protocol::Membership>(&message)) {
+    loop_->OnMembership(*view);
+  } else if (const auto* flush = std::get_if<protocol::FlushWorker>(&message)) {
+    loop_->OnFlush(flush->epoch);
+  } else if (const auto* pause = std::get_if<protocol::PausePushes>(&message)) {
+    loop_->OnPause(pause->checkpoint);
+  } else if (const auto* resume = std::get_if<protocol::ResumePushes>(&message)) {
+    loop_->OnResume(resume->checkpoint);
   }
 }
 
-void WorkerService::FillHeartbeat(v1::Heartbeat& heartbeat) { loop_->FillHeartbeat(heartbeat); }
+protocol::Heartbeat WorkerService::MakeHeartbeat() { return loop_->MakeHeartbeat(); }
 
 void WorkerService::Stop() { loop_->Stop(kStopTimeout); }
 

@@ -23,10 +23,10 @@ class WorkerService final : public service::Service {
 
   service::Endpoints GetEndpoints() override { return {}; }
   absl::Status Start(const v1::Welcome& welcome) override;
-  void OnMessage(const v1::ControllerMessage& message) override;
+  void OnMessage(const protocol::ControllerMessage& message) override;
   void OnControllerAway() override { loop_->SetControllerHeard(false); }
   void OnRejoined() override { loop_->SetControllerHeard(true); }
-  void FillHeartbeat(v1::Heartbeat& heartbeat) override;
+  protocol::Heartbeat MakeHeartbeat() override;
   void Stop() override;
 
  private:

@@ -27,7 +27,9 @@ constexpr char kExchangeMethod[] = "/adamant.v1.ParameterServer/Exchange";
 /// Does whatever is proposed.
 class ServersHere::Controller final : public service::ControllerLink {
  public:
-  void Send(const v1::MemberMessage& message) override { records_.Hear(message); }
+  void Send(const protocol::MemberMessage& message) override {
+    records_.Hear(codec::Encode(message));
+  }
 
   void Fail(const absl::Status& reason, bool /*fatal*/) override {
     ADAMANT_CHECK(false, reason.ToString());

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "proto/adamant/v1/control.pb.h"
-#include "services/common/codec/buckets.h"
 #include "services/parameter_server/rpc/controller/peer_addresses.h"
 
 namespace adamant::parameter_server {
@@ -45,9 +43,7 @@ void ClusterView::OnRejoined() {
     return;
   }
   SendStored();
-  v1::MemberMessage message;
-  codec::Encode(ReadyOf(links_.core.Reports()), *message.mutable_buckets_ready());
-  links_.controller.Send(message);
+  links_.controller.Send(ReadyOf(links_.core.Reports()));
 }
 
 bool ClusterView::HasSuccessors() const {
@@ -95,10 +91,6 @@ void ClusterView::CountRoles() {
   metrics_.learners.Set(learners);
 }
 
-void ClusterView::SendStored() {
-  v1::MemberMessage message;
-  codec::Encode(links_.core.Stored(), *message.mutable_stored_buckets());
-  links_.controller.Send(message);
-}
+void ClusterView::SendStored() { links_.controller.Send(links_.core.Stored()); }
 
 }  // namespace adamant::parameter_server

@@ -3,9 +3,6 @@
 #include <chrono>
 #include <utility>
 
-#include "proto/adamant/v1/control.pb.h"
-#include "services/common/codec/buckets.h"
-
 namespace adamant::parameter_server {
 namespace {
 
@@ -103,15 +100,11 @@ void CoreDriver::KeepTicking(ParameterServer& core, Clock::Duration tick) {
 void CoreDriver::SendToController(std::vector<Proposal> proposals,
                                   const std::vector<BucketReport>& reports) {
   if (!proposals.empty()) {
-    v1::MemberMessage message;
-    codec::Encode(protocol::Proposals{std::move(proposals)}, *message.mutable_proposals());
-    links_.controller.Send(message);
+    links_.controller.Send(protocol::Proposals{std::move(proposals)});
   }
   if (!reports.empty()) {
-    v1::MemberMessage message;
     const protocol::BucketsReady ready = ReadyOf(reports);
-    codec::Encode(ready, *message.mutable_buckets_ready());
-    links_.controller.Send(message);
+    links_.controller.Send(ready);
     for (const protocol::BucketState& state : ready.buckets) {
       metrics_.ObserveFailover(state);
     }

@@ -3,7 +3,6 @@
 #include <thread>
 #include <utility>
 
-#include "proto/adamant/v1/control.pb.h"
 #include "services/common/base/log.h"
 #include "services/common/base/system/files.h"
 #include "services/common/storage/rocksdb/set_aside.h"
@@ -51,10 +50,8 @@ absl::StatusOr<ShardFolder> OpenWithRoom(const std::function<absl::StatusOr<Shar
     if (controller.stopping()) {
       return absl::CancelledError(folder.status().message());
     }
-    v1::MemberMessage message;
-    message.mutable_heartbeat()->mutable_parameter_server()->set_alarm(
-        DescribeFull(folder.status()));
-    controller.Send(message);
+    controller.Send(protocol::Heartbeat{
+        .progress = protocol::ParameterServerProgress{.alarm = DescribeFull(folder.status())}});
     std::this_thread::sleep_for(pause);
   }
 }

@@ -5,12 +5,10 @@
 #include <thread>
 #include <utility>
 
-#include "proto/adamant/v1/control.pb.h"
 #include "services/common/base/failpoint.h"
 #include "services/common/base/log.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/base/system/parallel_for.h"
-#include "services/common/codec/buckets.h"
 
 namespace adamant::parameter_server {
 namespace {
@@ -184,10 +182,8 @@ absl::Status StorageLoop::TakeOne(const TakeSnapshot& request, ParameterServer& 
     (waits ? LogInfo : LogError)("snapshot failed",
                                  {{"snapshot", request.snapshot}, {"error", answer.error}});
   }
-  v1::MemberMessage message;
-  codec::Encode(answer, *message.mutable_snapshot_taken());
   ADAMANT_FAILPOINT("snapshot/answer");
-  controller_.Send(message);
+  controller_.Send(answer);
   return absl::OkStatus();
 }
 

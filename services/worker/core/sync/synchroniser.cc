@@ -289,7 +289,7 @@ std::optional<DataEpoch> Synchroniser::TakeFlushed() {
   return flush_.Take();
 }
 
-std::optional<PausedPushes> Synchroniser::TakePaused() {
+std::optional<protocol::PushesPaused> Synchroniser::TakePaused() {
   if (!pushes_.Idle() || !retiring_.empty() || !intake_.Counted()) {
     return std::nullopt;
   }
@@ -298,7 +298,7 @@ std::optional<PausedPushes> Synchroniser::TakePaused() {
     return std::nullopt;
   }
   ADAMANT_FAILPOINT("push/paused");
-  return PausedPushes{.checkpoint = *checkpoint, .sequence = pushes_.last_sequence()};
+  return protocol::PushesPaused{.checkpoint = *checkpoint, .sequence = pushes_.last_sequence()};
 }
 
 bool Synchroniser::Stopped() const {

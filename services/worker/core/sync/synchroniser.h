@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "services/common/base/clock.h"
 #include "services/common/base/ids.h"
+#include "services/common/protocol/control.h"
 #include "services/worker/core/base/messages.h"
 #include "services/worker/core/intake/intake.h"
 #include "services/worker/core/learner/learner.h"
@@ -51,12 +52,6 @@ struct SynchroniserStatistics {
   std::uint64_t exchange_every = 0;      ///< batches of a thread between two pushes, now
   double weight_growth = 0;              ///< WeightGrowth::ratio
   std::size_t grown_tensor = 0;
-};
-
-/// Pushes are paused for a checkpoint: all up to `sequence` are acknowledged and counted.
-struct PausedPushes {
-  std::uint64_t checkpoint = 0;
-  Sequence sequence = 0;
 };
 
 /// Keeps a learner's weights and those of the parameter servers together, asynchronously: takes
@@ -127,7 +122,7 @@ class Synchroniser {
   std::optional<DataEpoch> TakeFlushed();
 
   /// The answer to a Pause, once for each.
-  std::optional<PausedPushes> TakePaused();
+  std::optional<protocol::PushesPaused> TakePaused();
   [[nodiscard]] bool Stopped() const;
 
   [[nodiscard]] SynchroniserStatistics statistics() const;

@@ -76,11 +76,7 @@ class FloodTest : public testing::Test {
   // The server lives, and lets members in.
   void ExpectServes() {
     service::ControlStream stream(address_);
-    v1::Join join;
-    join.set_job("mine");
-    join.set_uid("me");
-    join.set_role(v1::WORKER);
-    stream.Join(join);
+    stream.Join({.id = {.role = protocol::Role::kWorker}, .uid = "me"}, "mine");
     EXPECT_EQ(ReadLine(), "joined");
   }
 

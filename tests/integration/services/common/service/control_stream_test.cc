@@ -15,23 +15,13 @@ using fakes::FakeController;
 constexpr BackoffOptions kFast{.initial = std::chrono::milliseconds(1),
                                .max = std::chrono::milliseconds(5)};
 
-v1::Join WorkerJoin() {
-  v1::Join join;
-  join.set_role(v1::WORKER);
-  join.set_slot(3);
-  join.set_uid("some-uid");
-  return join;
+protocol::Join WorkerJoin() {
+  return {.id = {.role = protocol::Role::kWorker, .slot = 3}, .uid = "some-uid"};
 }
 
 v1::ControllerMessage OpenEpoch(DataEpoch epoch) {
   v1::ControllerMessage message;
   message.mutable_open_epoch()->set_epoch(epoch);
-  return message;
-}
-
-v1::MemberMessage EpochEnded(DataEpoch epoch) {
-  v1::MemberMessage message;
-  message.mutable_epoch_ended()->set_epoch(epoch);
   return message;
 }
 
@@ -45,8 +35,9 @@ class ControlStreamTest : public testing::Test {
     ASSERT_TRUE(std::holds_alternative<v1::Welcome>(stream_.Next()));
   }
 
-  std::uint64_t NextEpoch() {
-    return std::get<v1::ControllerMessage>(stream_.Next()).open_epoch().epoch();
+  DataEpoch NextEpoch() {
+    const auto message = std::get<protocol::ControllerMessage>(stream_.Next());
+    return std::get<protocol::OpenEpoch>(message).epoch;
   }
 
   absl::Status NextEnd() { return std::get<ControlStream::End>(stream_.Next()).status; }
@@ -72,7 +63,7 @@ TEST_F(ControlStreamTest, MessagesGoBothWaysInOrder) {
   Join();
   for (std::uint64_t i = 1; i <= 100; ++i) {
     controller_->Send(OpenEpoch(i));
-    stream_.Send(EpochEnded(i));
+    stream_.Send(protocol::EpochEnded{i});
   }
   for (std::uint64_t i = 1; i <= 100; ++i) {
     EXPECT_EQ(NextEpoch(), i);
@@ -81,7 +72,7 @@ TEST_F(ControlStreamTest, MessagesGoBothWaysInOrder) {
 }
 
 TEST_F(ControlStreamTest, WhatWasQueuedBeforeJoiningIsSentAfterIt) {
-  stream_.Send(EpochEnded(1));
+  stream_.Send(protocol::EpochEnded{1});
   Join();
   EXPECT_EQ(controller_->Receive()->epoch_ended().epoch(), 1u);
 }
@@ -96,7 +87,7 @@ TEST_F(ControlStreamTest, BrokenStreamIsJoinedAgainUnderTheSameIncarnation) {
   EXPECT_TRUE(std::holds_alternative<ControlStream::Away>(stream_.Next()));
   EXPECT_TRUE(std::holds_alternative<ControlStream::Rejoined>(stream_.Next()));
   EXPECT_EQ(NextEpoch(), 5u);  // and no second Welcome
-  stream_.Send(EpochEnded(5));
+  stream_.Send(protocol::EpochEnded{5});
   EXPECT_EQ(controller_->Receive()->epoch_ended().epoch(), 5u);
 }
 
@@ -106,7 +97,7 @@ TEST_F(ControlStreamTest, RestartedControllerIsFoundAgain) {
   controller_.reset();
   // What is on its way when the stream breaks is lost.
   ASSERT_TRUE(std::holds_alternative<ControlStream::Away>(stream_.Next()));
-  stream_.Send(EpochEnded(1));
+  stream_.Send(protocol::EpochEnded{1});
   controller_ = std::make_unique<FakeController>(address);
   EXPECT_EQ(controller_->Receive()->join().incarnation(), 7u);
   controller_->Welcome(3, 7, 1);
@@ -201,11 +192,9 @@ TEST_F(ControlStreamTest, ARequestedStopIsToldOnceAndMessagesGoOn) {
 TEST_F(ControlStreamTest, LeaveSendsWhatIsQueuedFirst) {
   Join();
   for (std::uint64_t i = 1; i <= 50; ++i) {
-    stream_.Send(EpochEnded(i));
+    stream_.Send(protocol::EpochEnded{i});
   }
-  v1::MemberMessage leaving;
-  leaving.mutable_leaving();
-  stream_.Send(leaving);
+  stream_.Send(protocol::Leaving{});
   stream_.Leave(std::chrono::seconds(30));
   for (std::uint64_t i = 1; i <= 50; ++i) {
     EXPECT_EQ(controller_->Receive()->epoch_ended().epoch(), i);

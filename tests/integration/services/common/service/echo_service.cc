@@ -1,6 +1,7 @@
 // A service for run_service_test: repeats the epochs it is told to open.
 #include <memory>
 #include <string>
+#include <variant>
 
 #include "proto/adamant/v1/control.pb.h"
 #include "services/common/service/service.h"
@@ -26,11 +27,12 @@ class EchoService final : public Service {
     return absl::OkStatus();
   }
 
-  void OnMessage(const v1::ControllerMessage& message) override {
-    epoch_ = message.open_epoch().epoch();
+  void OnMessage(const protocol::ControllerMessage& message) override {
+    const auto* open = std::get_if<protocol::OpenEpoch>(&message);
+    epoch_ = open != nullptr ? open->epoch : DataEpoch(0);
     drained_ = true;
-    Report(message.open_epoch().epoch());
-    if (message.open_epoch().epoch() == 99) {
+    Report(epoch_);
+    if (epoch_ == 99) {
       context_.controller.Fail(absl::InternalError("epoch 99 failed"), /*fatal=*/false);
     }
   }
@@ -47,21 +49,17 @@ class EchoService final : public Service {
 
   bool Drained() override { return drained_; }
 
-  void FillHeartbeat(v1::Heartbeat& heartbeat) override {
-    heartbeat.mutable_worker()->set_trained_examples(42);
+  protocol::Heartbeat MakeHeartbeat() override {
+    return {.progress = protocol::WorkerProgress{.trained_examples = 42}};
   }
 
   void Stop() override { Report(1000); }
 
  private:
-  void Report(std::uint64_t epoch) {
-    v1::MemberMessage message;
-    message.mutable_epoch_ended()->set_epoch(epoch);
-    context_.controller.Send(message);
-  }
+  void Report(DataEpoch epoch) { context_.controller.Send(protocol::EpochEnded{epoch}); }
 
   const ServiceContext context_;
-  std::uint64_t epoch_ = 0;
+  DataEpoch epoch_ = 0;
   bool drained_ = false;
 };
 

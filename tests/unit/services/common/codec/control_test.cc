@@ -206,5 +206,116 @@ TEST(ControlCodecTest, AProposalComesThroughAndAnUnknownKindDoesNot) {
   EXPECT_EQ(proposals[0].subject.slot, 2u);
 }
 
+// What a member says, as the controller hears it.
+template <typename Kind>
+Kind Heard(const Kind& said) {
+  return std::get<Kind>(*Decode(Encode(protocol::MemberMessage(said))));
+}
+
+// What the controller says, as a member hears it.
+template <typename Kind>
+Kind Told(const Kind& said) {
+  return std::get<Kind>(*Decode(Encode(protocol::ControllerMessage(said))));
+}
+
+TEST(ControlCodecTest, AJoinIsSentWhole) {
+  const protocol::Join said = {.id = {.role = protocol::Role::kDataServer, .slot = 3},
+                               .uid = "u",
+                               .address = "a:1",
+                               .metrics_address = "m:2",
+                               .incarnation = 7,
+                               .replication_address = "r:3",
+                               .node = "n",
+                               .zone = "z",
+                               .generation = 9,
+                               .pod_uid = "p"};
+  const protocol::Join heard = Heard(said);
+  EXPECT_EQ(heard.format_version, protocol::kControlFormatVersion);
+  EXPECT_EQ(heard.id, said.id);
+  EXPECT_EQ(heard.uid, "u");
+  EXPECT_EQ(heard.address, "a:1");
+  EXPECT_EQ(heard.metrics_address, "m:2");
+  EXPECT_EQ(heard.incarnation, 7u);
+  EXPECT_EQ(heard.replication_address, "r:3");
+  EXPECT_EQ(heard.node, "n");
+  EXPECT_EQ(heard.zone, "z");
+  EXPECT_EQ(heard.generation, 9u);
+  EXPECT_EQ(heard.pod_uid, "p");
+}
+
+TEST(ControlCodecTest, AWorkersProgressIsSentWhole) {
+  const protocol::WorkerProgress said = {.trained_examples = 1,
+                                         .loss_sum = 2.5,
+                                         .correct = 3,
+                                         .pushes_acknowledged = 4,
+                                         .pushes_refused = 5,
+                                         .updates_lost = 6,
+                                         .staleness_counts = {7, 8},
+                                         .epoch = 9,
+                                         .updates_resent = 10,
+                                         .retained_bytes = 11,
+                                         .held_seconds = 12.5,
+                                         .batches_of_others = {13, 14},
+                                         .dead_units = {{.layer = "a", .units = 15, .dead = 16}},
+                                         .grown_layer = "b",
+                                         .weight_growth = 17.5};
+  const auto heartbeat = Heard(protocol::Heartbeat{.progress = said, .busy_seconds = 1.5});
+  EXPECT_EQ(heartbeat.busy_seconds, 1.5);
+  const auto heard = std::get<protocol::WorkerProgress>(heartbeat.progress);
+  EXPECT_EQ(heard.trained_examples, 1u);
+  EXPECT_EQ(heard.loss_sum, 2.5);
+  EXPECT_EQ(heard.correct, 3u);
+  EXPECT_EQ(heard.pushes_acknowledged, 4u);
+  EXPECT_EQ(heard.pushes_refused, 5u);
+  EXPECT_EQ(heard.updates_lost, 6u);
+  EXPECT_EQ(heard.staleness_counts, said.staleness_counts);
+  EXPECT_EQ(heard.epoch, 9u);
+  EXPECT_EQ(heard.updates_resent, 10u);
+  EXPECT_EQ(heard.retained_bytes, 11u);
+  EXPECT_EQ(heard.held_seconds, 12.5);
+  EXPECT_EQ(heard.batches_of_others, said.batches_of_others);
+  EXPECT_EQ(heard.dead_units, said.dead_units);
+  EXPECT_EQ(heard.grown_layer, "b");
+  EXPECT_EQ(heard.weight_growth, 17.5);
+}
+
+TEST(ControlCodecTest, WhatMembersAnswerIsSentWhole) {
+  EXPECT_EQ(Heard(protocol::EpochEnded{4}).epoch, 4u);
+  EXPECT_EQ(Heard(protocol::WorkerFlushed{5}).epoch, 5u);
+  const auto paused = Heard(protocol::PushesPaused{.checkpoint = 2, .sequence = 3});
+  EXPECT_EQ(paused.checkpoint, 2u);
+  EXPECT_EQ(paused.sequence, 3u);
+  const auto loading = Heard(protocol::Loading{.what = "fetching", .fails = true});
+  EXPECT_EQ(loading.what, "fetching");
+  EXPECT_TRUE(loading.fails);
+  const auto failure = Heard(protocol::Failure{.message = "m", .fatal = true, .invalid = true});
+  EXPECT_EQ(failure.message, "m");
+  EXPECT_TRUE(failure.fatal && failure.invalid);
+  EXPECT_FALSE(failure.diverged);
+  Heard(protocol::Leaving{});
+  Heard(protocol::Draining{});
+}
+
+TEST(ControlCodecTest, CommandsAreReadAsTheyWereSent) {
+  EXPECT_EQ(Told(protocol::OpenEpoch{1}).epoch, 1u);
+  EXPECT_EQ(Told(protocol::CloseEpoch{2}).epoch, 2u);
+  EXPECT_EQ(Told(protocol::FlushWorker{3}).epoch, 3u);
+  const auto evaluate = Told(protocol::Evaluate{.epoch = 4, .snapshot = 5});
+  EXPECT_EQ(evaluate.epoch, 4u);
+  EXPECT_EQ(evaluate.snapshot, 5u);
+  EXPECT_EQ(Told(protocol::TakeSnapshot{.snapshot = 6, .writers_from = {7}}).writers_from,
+            std::vector<Incarnation>{7});
+  EXPECT_EQ(Told(protocol::PausePushes{8}).checkpoint, 8u);
+  EXPECT_EQ(Told(protocol::ResumePushes{9}).checkpoint, 9u);
+  EXPECT_EQ(Told(protocol::Stop{"done"}).reason, "done");
+  EXPECT_EQ(Told(protocol::Refused{"no"}).reason, "no");
+  EXPECT_EQ(Told(protocol::Membership{.version = 10}).version, 10u);
+}
+
+TEST(ControlCodecTest, AMemberReadsNoWelcomeWithoutItsJob) {
+  EXPECT_FALSE(Decode(Encode(protocol::ControllerMessage(protocol::Welcome{}))).has_value());
+  EXPECT_FALSE(Decode(v1::ControllerMessage()).has_value());
+}
+
 }  // namespace
 }  // namespace adamant::codec

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 class NoLink final : public service::ControllerLink {
  public:
-  void Send(const v1::MemberMessage& /*message*/) override {}
+  void Send(const protocol::MemberMessage& /*message*/) override {}
   void Fail(const absl::Status& /*reason*/, bool /*fatal*/) override {}
   void FailDiverged(const absl::Status& /*reason*/) override {}
   [[nodiscard]] bool stopping() const override { return false; }

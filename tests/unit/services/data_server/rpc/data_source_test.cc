@@ -33,9 +33,10 @@ constexpr DataShape kDigits{.image = {.channels = 1, .height = 28, .width = 28},
 
 class Link final : public service::ControllerLink {
  public:
-  void Send(const v1::MemberMessage& message) override {
-    told.push_back(message.loading().what());
-    fails.push_back(message.loading().fails());
+  void Send(const protocol::MemberMessage& message) override {
+    const auto& loading = std::get<protocol::Loading>(message);
+    told.push_back(loading.what);
+    fails.push_back(loading.fails);
     end = end || (!end_when_told.empty() && told.back().find(end_when_told) != std::string::npos);
   }
   void Fail(const absl::Status& /*reason*/, bool /*fatal*/) override {}

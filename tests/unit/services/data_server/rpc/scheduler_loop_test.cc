@@ -91,14 +91,14 @@ class Worker {
 
 class SchedulerLoopTest : public testing::Test {
  protected:
-  void OnMessage(const v1::MemberMessage& message) {
+  void OnMessage(const protocol::MemberMessage& message) {
     ++messages_;
     MutexLock lock(mutex_);
-    evaluated_.push_back(message.evaluated());
+    evaluated_.push_back(std::get<Evaluated>(message));
     changed_.NotifyAll();
   }
 
-  v1::Evaluated AwaitEvaluated(std::size_t count) {
+  Evaluated AwaitEvaluated(std::size_t count) {
     MutexLock lock(mutex_);
     while (evaluated_.size() < count) {
       changed_.Wait(mutex_);
@@ -113,7 +113,7 @@ class SchedulerLoopTest : public testing::Test {
   std::atomic<int> messages_ = 0;  // begun
   Mutex mutex_;
   CondVar changed_;
-  std::vector<v1::Evaluated> evaluated_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Evaluated> evaluated_ ABSL_GUARDED_BY(mutex_);
 
   metrics::Registry registry_;
   const DataMetrics metrics_{registry_};
@@ -126,7 +126,7 @@ class SchedulerLoopTest : public testing::Test {
                                      .most_frequent = 3},
                        .normalisation = {.mean = {0}, .deviation = {1}},
                        .job = {.job_uid = kJobUid}},
-                      {.send = [this](const v1::MemberMessage& m) { OnMessage(m); },
+                      {.send = [this](const protocol::MemberMessage& m) { OnMessage(m); },
                        .fail = [](const absl::Status& status) { ADD_FAILURE() << status; }},
                       pipeline_,
                       metrics_};
@@ -143,10 +143,10 @@ TEST_F(SchedulerLoopTest, ManyWorkersEvaluateEveryExampleOnceThoughSomeStreamsBr
     const auto slot = static_cast<std::uint32_t>(epoch % kWorkers);
     workers[slot]->Break();
     workers[slot] = NewWorker({.slot = slot, .incarnation = 1 + epoch});
-    const v1::Evaluated evaluated = AwaitEvaluated(epoch);
-    EXPECT_EQ(evaluated.epoch(), epoch);
-    EXPECT_EQ(evaluated.correct(), kExamples);
-    EXPECT_EQ(evaluated.most_frequent(), 3u);
+    const Evaluated evaluated = AwaitEvaluated(epoch);
+    EXPECT_EQ(evaluated.epoch, epoch);
+    EXPECT_EQ(evaluated.correct, kExamples);
+    EXPECT_EQ(evaluated.most_frequent, 3u);
   }
   loop_.Stop();
 }
@@ -155,7 +155,7 @@ TEST_F(SchedulerLoopTest, StopEndsEveryStreamAndLaterOnes) {
   std::vector<std::unique_ptr<Worker>> workers;
   workers.push_back(NewWorker({.slot = 0, .incarnation = 1}));
   loop_.Post(Evaluate{.epoch = 1, .snapshot = 1});
-  EXPECT_EQ(AwaitEvaluated(1).examples(), kExamples);
+  EXPECT_EQ(AwaitEvaluated(1).examples, kExamples);
   loop_.Stop();
   workers.push_back(NewWorker({.slot = 1, .incarnation = 1}));
 }

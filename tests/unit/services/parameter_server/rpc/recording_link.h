@@ -6,16 +6,17 @@
 
 #include "proto/adamant/v1/control.pb.h"
 #include "services/common/base/mutex.h"
+#include "services/common/codec/control.h"
 #include "services/common/service/service.h"
 
 namespace adamant::parameter_server {
 
-/// Keeps what a service tells its controller.
+/// Keeps what a service tells its controller, as it is sent.
 class RecordingLink final : public service::ControllerLink {
  public:
-  void Send(const v1::MemberMessage& message) override {
+  void Send(const protocol::MemberMessage& message) override {
     const MutexLock lock(mutex_);
-    messages_.push_back(message);
+    messages_.push_back(codec::Encode(message));
     changed_.NotifyAll();
   }
 

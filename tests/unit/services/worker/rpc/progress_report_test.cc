@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "proto/adamant/v1/control.pb.h"
+#include <variant>
+
 #include "tests/fakes/fake_clock.h"
 #include "tests/unit/services/worker/core/worker_rig.h"
 
@@ -11,10 +12,8 @@ namespace {
 
 class ProgressReportTest : public testing::Test {
  protected:
-  v1::Heartbeat Fill() {
-    v1::Heartbeat heartbeat;
-    report_.Fill(heartbeat);
-    return heartbeat;
+  protocol::WorkerProgress Progress() {
+    return std::get<protocol::WorkerProgress>(report_.Read().progress);
   }
 
   LoneLearner lone_{{.threads = 2}};
@@ -34,14 +33,14 @@ TEST_F(ProgressReportTest, SumsTheThreadsAndSaysWhatWasPublished) {
   statistics.pushes_acknowledged = 5;
   statistics.updates_lost = 1;
   report_.Publish(statistics);
-  const v1::Heartbeat heartbeat = Fill();
-  EXPECT_EQ(heartbeat.worker().trained_examples(), 16u);
-  EXPECT_EQ(heartbeat.worker().correct(), 6u);
-  EXPECT_EQ(heartbeat.worker().loss_sum(), 1);
-  EXPECT_EQ(heartbeat.worker().epoch(), 2u);
-  EXPECT_EQ(heartbeat.worker().pushes_acknowledged(), 5u);
-  EXPECT_EQ(heartbeat.worker().updates_lost(), 1u);
-  EXPECT_EQ(heartbeat.worker().grown_layer(), "") << "no fetch has come";
+  const protocol::WorkerProgress progress = Progress();
+  EXPECT_EQ(progress.trained_examples, 16u);
+  EXPECT_EQ(progress.correct, 6u);
+  EXPECT_EQ(progress.loss_sum, 1);
+  EXPECT_EQ(progress.epoch, 2u);
+  EXPECT_EQ(progress.pushes_acknowledged, 5u);
+  EXPECT_EQ(progress.updates_lost, 1u);
+  EXPECT_EQ(progress.grown_layer, "") << "no fetch has come";
 }
 
 TEST_F(ProgressReportTest, TheLayerThatHasGrownMostIsNamed) {
@@ -49,18 +48,18 @@ TEST_F(ProgressReportTest, TheLayerThatHasGrownMostIsNamed) {
   statistics.weight_growth = 4;
   statistics.grown_tensor = 2;
   report_.Publish(statistics);
-  EXPECT_EQ(Fill().worker().weight_growth(), 4);
-  EXPECT_EQ(Fill().worker().grown_layer(), lone_.layout.parameters()[2].layer);
+  EXPECT_EQ(Progress().weight_growth, 4);
+  EXPECT_EQ(Progress().grown_layer, lone_.layout.parameters()[2].layer);
 }
 
 TEST_F(ProgressReportTest, TheLoopIsBusyForAsLongAsItsTurnLasts) {
   report_.OnTurn();
-  Fill();
+  report_.Read();
   clock_.Advance(std::chrono::seconds(1));
-  EXPECT_EQ(Fill().busy_seconds(), 1);
+  EXPECT_EQ(report_.Read().busy_seconds, 1);
   report_.OnTurn();
   clock_.Advance(std::chrono::seconds(1));
-  EXPECT_EQ(Fill().busy_seconds(), 0);
+  EXPECT_EQ(report_.Read().busy_seconds, 0);
 }
 
 }  // namespace
