@@ -11,6 +11,9 @@ import re
 import sys
 
 RETIRED = {  # word, in snake_case: what is said instead
+    "bucket_record": "bucket placement, configuration",
+    "bucket_version": "configuration version",
+    "cluster_map": "placement view",
     "dealer": "scheduler, dispatcher",
     "handover": "transfer",
     "heir": "successor",

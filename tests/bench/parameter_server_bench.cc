@@ -113,7 +113,7 @@ void Apply(benchmark::State& state) {
     for (std::int64_t i = 0; i < kUpdates; ++i, next = (next + 1) % kShards) {
       push.updates.push_back(
           {.shard = static_cast<ShardId>(next),
-           .bucket_version = 1,
+           .configuration_version = 1,
            .sequence = ++sequences[next],
            .kind = state.range(0) == 0 ? UpdateKind::kWeightChange : UpdateKind::kGradient,
            .values = std::span(gradients).subspan((next % gradient_shards) * kShardElements,

@@ -22,7 +22,7 @@ class Fetch {
  public:
   Fetch()
       : layout_(SmallLayer(), 2), routes_(layout_), tracker_(kMaxMessageBytes, layout_, routes_) {
-    routes_.OnMap({.version = 1, .buckets = {{.version = 1}, {.version = 1}}});
+    routes_.OnPlacement({.version = 1, .buckets = {{.version = 1}, {.version = 1}}});
     routes_.OnConnected(0);
     fetch_ = tracker_.Fetch(0);
     request_ = tracker_.Poll({}).at(0).request;

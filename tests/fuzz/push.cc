@@ -104,12 +104,12 @@ std::vector<std::string> Seeds() {
   const std::span<const float> values(numbers);
   worker::PushPayload dense;
   dense.updates = {{.shard = 0,
-                    .bucket_version = 1,
+                    .configuration_version = 1,
                     .sequence = 1,
                     .kind = UpdateKind::kGradient,
                     .values = values},
                    {.shard = 1,
-                    .bucket_version = 1,
+                    .configuration_version = 1,
                     .sequence = 1,
                     .kind = UpdateKind::kWeightChange,
                     .values = values.first(4)}};
@@ -121,7 +121,7 @@ std::vector<std::string> Seeds() {
                        .activations = {values.first(6)},
                        .errors = {values.first(8)}}};
   product.updates = {
-      {.shard = 0, .bucket_version = 1, .sequence = 1, .kind = UpdateKind::kOuterProduct}};
+      {.shard = 0, .configuration_version = 1, .sequence = 1, .kind = UpdateKind::kOuterProduct}};
   const std::string fetch =
       BytesOf(worker::FrameOf(worker::FetchMessage{.request = 2, .shards = {0, 1}}));
   const std::string flush =

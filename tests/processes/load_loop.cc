@@ -56,7 +56,7 @@ LoadLoop::~LoadLoop() {
 }
 
 void LoadLoop::OnMembership(const protocol::Membership& membership) {
-  inbox_.Post([this, membership] { OnMap(membership); });
+  inbox_.Post([this, membership] { OnPlacement(membership); });
 }
 
 void LoadLoop::OnPause(std::function<void(std::uint64_t begun)> paused) {
@@ -127,7 +127,7 @@ void LoadLoop::OnLost(std::uint32_t server) {
   }
 }
 
-void LoadLoop::OnMap(const protocol::Membership& membership) {
+void LoadLoop::OnPlacement(const protocol::Membership& membership) {
   if (!servers_->Update(membership)) {
     return;
   }

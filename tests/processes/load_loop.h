@@ -84,7 +84,7 @@ class LoadLoop {
 
   void Run();
   void Turn(TimePoint now);
-  void OnMap(const protocol::Membership& membership);
+  void OnPlacement(const protocol::Membership& membership);
   void OnLost(std::uint32_t server);
   void BeginUpdates(TimePoint now);
   void CatchUp(TimePoint now);

@@ -56,7 +56,7 @@ protocol::FetchedShard FetchedOf(const v1::ShardValue& message) {
 
 protocol::ShardUpdate Decode(const v1::ShardUpdate& message) {
   return {.shard = message.shard(),
-          .bucket_version = message.bucket_epoch(),
+          .configuration_version = message.bucket_epoch(),
           .sequence = message.sequence(),
           .fetched_version = message.fetched_version(),
           .after_loss = message.after_loss(),
@@ -66,7 +66,7 @@ protocol::ShardUpdate Decode(const v1::ShardUpdate& message) {
 
 void Encode(const protocol::ShardUpdate& update, v1::ShardUpdate& message) {
   message.set_shard(update.shard);
-  message.set_bucket_epoch(update.bucket_version);
+  message.set_bucket_epoch(update.configuration_version);
   message.set_sequence(update.sequence);
   message.set_fetched_version(update.fetched_version);
   message.set_after_loss(update.after_loss);

@@ -18,10 +18,10 @@ enum class UpdateKind : std::uint8_t {
 /// Change of one shard by one push.
 struct ShardUpdate {
   ShardId shard = 0;
-  ConfigurationVersion bucket_version = 0;  ///< of the map that the worker routed by
-  Sequence sequence = 0;                    ///< per writer and shard: 1, 2, 3, …
-  std::uint64_t fetched_version = 0;        ///< of the shard in the worker's last applied fetch
-  bool after_loss = false;                  ///< the worker no longer has what lies before this one
+  ConfigurationVersion configuration_version = 0;  ///< that the worker routed by
+  Sequence sequence = 0;                           ///< per writer and shard: 1, 2, 3, …
+  std::uint64_t fetched_version = 0;  ///< of the shard in the worker's last applied fetch
+  bool after_loss = false;            ///< the worker no longer has what lies before this one
   UpdateKind kind = UpdateKind::kWeightChange;
   std::uint32_t operands = 0;          ///< kOuterProduct: index into those of the push
   std::span<const float> values = {};  ///< other kinds: one per element of the shard

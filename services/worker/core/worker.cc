@@ -13,10 +13,10 @@ Worker::Worker(const Options& options,
       intake_(options.training, graph, learner_.notifier()),
       synchroniser_(learner_, intake_, options.synchroniser) {}
 
-void Worker::OnMap(const ClusterMap& map) {
-  synchroniser_.OnMap(map);
-  intake_.OnMap(map);
-  learner_.weight_age().SetWorkers(map.workers);
+void Worker::OnPlacement(const PlacementView& placement) {
+  synchroniser_.OnPlacement(placement);
+  intake_.OnPlacement(placement);
+  learner_.weight_age().SetWorkers(placement.workers);
 }
 
 void Worker::Flush(DataEpoch epoch) {

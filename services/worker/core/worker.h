@@ -40,7 +40,7 @@ class Worker {
   [[nodiscard]] const Synchroniser& synchroniser() const { return synchroniser_; }
 
   /// Notes where buckets and parts live from now on, and how many workers run.
-  void OnMap(const ClusterMap& map);
+  void OnPlacement(const PlacementView& placement);
 
   /// Everything of epochs up to this one is to be pushed or dropped; Synchroniser::TakeFlushed says
   /// when it is.

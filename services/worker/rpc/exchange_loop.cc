@@ -228,7 +228,7 @@ void ExchangeLoop::UpdateServers(const protocol::Membership& view) {
     recovery_.OnDisturbed(worker_.synchroniser().pushes_acknowledged());
   }
   membership_version_ = view.version;
-  worker_.OnMap(ClusterMapOf(view));
+  worker_.OnPlacement(PlacementViewOf(view));
   parameter_servers_.Update(view);
   data_servers_.Update(view);
 }

@@ -21,7 +21,7 @@ VirtualFleet::VirtualFleet(const VirtualJob& job,
     : job_(job), options_of_(std::move(options_of)) {}
 
 absl::Status VirtualFleet::Scale(std::uint32_t workers) {
-  map_ = job_.servers.MapOf(workers);
+  placement_ = job_.servers.PlacementOf(workers);
   incarnations_.resize(std::max<std::size_t>(incarnations_.size(), workers));
   const auto stay = std::stable_partition(
       workers_.begin(), workers_.end(), [&](const auto& each) { return each->slot() < workers; });
@@ -29,10 +29,10 @@ absl::Status VirtualFleet::Scale(std::uint32_t workers) {
   const auto stopping = leaving_.end() - (workers_.end() - stay);
   workers_.erase(stay, workers_.end());
   for (const auto& worker : workers_) {
-    worker->OnMap(map_);
+    worker->OnPlacement(placement_);
   }
   std::for_each(stopping, leaving_.end(), [&](const auto& worker) {
-    worker->OnMap(map_);
+    worker->OnPlacement(placement_);
     worker->Stop();
   });
   return StartMissing();
@@ -44,14 +44,14 @@ bool VirtualFleet::IsTaken(std::uint32_t slot) const {
 }
 
 absl::Status VirtualFleet::StartMissing() {
-  for (std::uint32_t slot = 0; slot < map_.workers; ++slot) {
+  for (std::uint32_t slot = 0; slot < placement_.workers; ++slot) {
     if (IsTaken(slot)) {
       continue;
     }
     VirtualWorkerOptions options = options_of_(slot);
     options.self = {.slot = slot, .incarnation = ++incarnations_[slot]};
     ADAMANT_ASSIGN_OR_RETURN(workers_.emplace_back(), VirtualWorker::Create(options, job_));
-    workers_.back()->OnMap(map_);
+    workers_.back()->OnPlacement(placement_);
     workers_.back()->Wake();
   }
   return absl::OkStatus();

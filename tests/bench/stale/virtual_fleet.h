@@ -40,7 +40,7 @@ class VirtualFleet {
 
   const VirtualJob job_;
   const std::function<VirtualWorkerOptions(std::uint32_t)> options_of_;
-  worker::ClusterMap map_;
+  worker::PlacementView placement_;
   std::vector<std::uint64_t> incarnations_;              // by slot: the last one
   std::vector<std::unique_ptr<VirtualWorker>> workers_;  // by age
   std::vector<std::unique_ptr<VirtualWorker>> leaving_;

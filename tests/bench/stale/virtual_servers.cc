@@ -148,15 +148,16 @@ absl::Status VirtualServers::Admit(const ps::WorkerId& worker) {
   return absl::OkStatus();
 }
 
-worker::ClusterMap VirtualServers::MapOf(std::uint32_t workers) {
-  worker::ClusterMap map;
-  map.version = ++map_version_;
-  map.part_owners = {0};
-  map.workers = workers;
+worker::PlacementView VirtualServers::PlacementOf(std::uint32_t workers) {
+  worker::PlacementView placement;
+  placement.version = ++placement_version_;
+  placement.part_owners = {0};
+  placement.workers = workers;
   for (BucketId bucket = 0; bucket < layout_.buckets(); ++bucket) {
-    map.buckets.push_back({.version = kEpoch, .generation = 1, .primary = ServerIdOf(bucket).slot});
+    placement.buckets.push_back(
+        {.version = kEpoch, .generation = 1, .primary = ServerIdOf(bucket).slot});
   }
-  return map;
+  return placement;
 }
 
 worker::PushReply VirtualServers::Apply(const ps::WorkerId& worker,

@@ -43,8 +43,8 @@ class VirtualServers {
   /// Errors: InvalidArgument for a slot outside the job.
   absl::Status Admit(const parameter_server::WorkerId& worker);
 
-  /// As it is with so many workers; for all of them. Each map is newer than the one before.
-  worker::ClusterMap MapOf(std::uint32_t workers);
+  /// As it is with so many workers; for all of them. Each is newer than the one before.
+  worker::PlacementView PlacementOf(std::uint32_t workers);
 
   /// Takes a push of this worker. Nothing points into the payload afterwards.
   worker::PushReply Apply(const parameter_server::WorkerId& worker,
@@ -68,7 +68,7 @@ class VirtualServers {
   [[nodiscard]] parameter_server::ServerId ServerIdOf(BucketId bucket) const;
 
   const ShardLayout& layout_;
-  std::uint64_t map_version_ = 0;
+  std::uint64_t placement_version_ = 0;
   std::vector<std::unique_ptr<Server>> servers_;
   std::vector<VirtualLink> links_;  // by server
 };

@@ -51,7 +51,7 @@ class VirtualWorker {
   static absl::StatusOr<std::unique_ptr<VirtualWorker>> Create(const VirtualWorkerOptions& options,
                                                                const VirtualJob& job);
 
-  void OnMap(const worker::ClusterMap& map) { worker_.OnMap(map); }
+  void OnPlacement(const worker::PlacementView& placement) { worker_.OnPlacement(placement); }
 
   /// Does all that can be done without time passing: at the start, and when the scheduler has news.
   /// Events for what follows are added to the clock; clear it before this is destroyed.

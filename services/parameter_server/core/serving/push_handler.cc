@@ -167,7 +167,7 @@ void PushHandler::Append(BucketTable::Session& session,
     if (update.kind == UpdateKind::kOuterProduct) {
       logged.operands = operands[update.operands];
     }
-    Judge(session, logged, update.bucket_version, asking, appended);
+    Judge(session, logged, update.configuration_version, asking, appended);
   }
   for (auto& [id, next] : appended) {
     auto& [entry, waiting] = next;

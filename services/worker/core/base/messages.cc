@@ -4,18 +4,18 @@
 
 namespace adamant::worker {
 
-ClusterMap ClusterMapOf(const protocol::Membership& view) {
-  ClusterMap map{.version = view.version, .buckets = {}, .part_owners = view.part_owner};
+PlacementView PlacementViewOf(const protocol::Membership& view) {
+  PlacementView placement{.version = view.version, .buckets = {}, .part_owners = view.part_owner};
   for (const protocol::Configuration& bucket : view.buckets) {
-    map.buckets.push_back({.version = bucket.version,
-                           .generation = bucket.generation,
-                           .primary = bucket.primary.slot});
+    placement.buckets.push_back({.version = bucket.version,
+                                 .generation = bucket.generation,
+                                 .primary = bucket.primary.slot});
   }
-  map.workers = static_cast<std::uint32_t>(
+  placement.workers = static_cast<std::uint32_t>(
       std::ranges::count(view.members, protocol::Role::kWorker, [](const protocol::Member& member) {
         return member.id.role;
       }));
-  return map;
+  return placement;
 }
 
 }  // namespace adamant::worker

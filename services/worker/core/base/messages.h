@@ -29,23 +29,22 @@ using ServerSlot = std::uint32_t;
 
 // --- Where buckets and parts live
 
-struct BucketRecord {
-  ConfigurationVersion version =
-      0;                         ///< rises with every change of the servers that hold the bucket
+struct BucketPlacement {
+  ConfigurationVersion version = 0;  ///< of the bucket's configuration
   std::uint64_t generation = 0;  ///< rises when all of them were lost and it came back from disk
   ServerSlot primary = 0;
 };
 
-/// The controller's view, as far as it matters to a worker.
-struct ClusterMap {
-  std::uint64_t version = 0;
-  std::vector<BucketRecord> buckets;    ///< by bucket id
-  std::vector<ServerSlot> part_owners;  ///< by part of the training data
-  std::uint32_t workers = 1;            ///< that run, this one among them
+/// Places of buckets and parts, by the newest membership: as far as it matters to a worker.
+struct PlacementView {
+  std::uint64_t version = 0;             ///< of the membership
+  std::vector<BucketPlacement> buckets;  ///< by bucket id
+  std::vector<ServerSlot> part_owners;   ///< by part of the training data
+  std::uint32_t workers = 1;             ///< that run, this one among them
 };
 
-/// Returns what of the cluster's view matters to a worker.
-ClusterMap ClusterMapOf(const protocol::Membership& view);
+/// Returns what of a membership matters to a worker.
+PlacementView PlacementViewOf(const protocol::Membership& view);
 
 // --- Parameter servers
 

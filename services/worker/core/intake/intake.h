@@ -89,7 +89,7 @@ class Intake {
 
   // --- The loop: what data servers say
 
-  void OnMap(const ClusterMap& map) { work_.OnMap(map); }
+  void OnPlacement(const PlacementView& placement) { work_.OnPlacement(placement); }
   void OnDataServer(ServerSlot server, bool connected);
   void OnAcknowledged(const std::vector<Lease>& leases) { work_.OnAcknowledged(leases); }
 

@@ -43,9 +43,9 @@ void WorkTracker::HandBack(const std::vector<Lease>& leases) {
   to_hand_back_.insert(to_hand_back_.end(), leases.begin(), leases.end());
 }
 
-void WorkTracker::OnMap(const ClusterMap& map) {
-  if (map.version >= map_.version) {
-    map_ = map;
+void WorkTracker::OnPlacement(const PlacementView& placement) {
+  if (placement.version >= placement_.version) {
+    placement_ = placement;
   }
 }
 
@@ -87,15 +87,15 @@ bool WorkTracker::Void(const Lease& lease) const {
 std::optional<ServerSlot> WorkTracker::OwnerOf(const Lease& lease) const {
   // Validation batches are all dispatched by the owner of part 0.
   const std::uint32_t part = lease.batch.kind == WorkKind::kEvaluate ? 0 : lease.batch.part;
-  if (part >= map_.part_owners.size()) {
+  if (part >= placement_.part_owners.size()) {
     return std::nullopt;
   }
-  return map_.part_owners[part];
+  return placement_.part_owners[part];
 }
 
 // Messages are made here, push by push, so that what stands in one never depends on time. A part
-// that has just changed hands may be dispatched by one that the map does not name yet. It keeps the
-// lease until it hears of it, whatever another answers who counts for the part still.
+// that has just changed hands may be dispatched by one that the view does not name yet. It keeps
+// the lease until it hears of it, whatever another answers who counts for the part still.
 void WorkTracker::Finish(const std::vector<LeaseResult>& results, Clock::TimePoint now) {
   std::map<ServerSlot, std::vector<LeaseResult>> by_server;
   for (const LeaseResult& result : results) {
@@ -142,7 +142,7 @@ std::vector<WorkTracker::Message> WorkTracker::Poll(Clock::TimePoint now) {
   return std::exchange(outbox_, {});
 }
 
-// To all data servers: a part that has just changed hands may be dispatched by one that the map
+// To all data servers: a part that has just changed hands may be dispatched by one that the view
 // does not name yet, and what a server did not grant means nothing to it.
 void WorkTracker::PollHandBacks() {
   std::vector<Lease> leases;

@@ -43,7 +43,7 @@ class WorkTracker {
 
   // --- What happens to it
 
-  void OnMap(const ClusterMap& map);
+  void OnPlacement(const PlacementView& placement);
   void OnConnected(ServerSlot server);
   void OnDisconnected(ServerSlot server);
 
@@ -79,7 +79,7 @@ class WorkTracker {
   [[nodiscard]] std::optional<ServerSlot> OwnerOf(const Lease& lease) const;
   [[nodiscard]] bool Void(const Lease& lease) const;
 
-  ClusterMap map_;
+  PlacementView placement_;
   std::vector<bool> connected_;  // by server
   DataEpoch closed_epoch_ = 0;
   std::map<Sequence, std::vector<LeaseResult>> in_push_;

@@ -34,11 +34,11 @@ Synchroniser::Synchroniser(Learner& learner, Intake& intake, const SynchroniserO
       flush_(learner),
       fetcher_(learner, fetches_, pushes_, store_, asynchrony_) {}
 
-void Synchroniser::OnMap(const ClusterMap& map) {
-  routes_.OnMap(map);
-  pushes_.OnMap();
-  fetches_.OnMap();
-  asynchrony_.OnWorkers(map.workers);
+void Synchroniser::OnPlacement(const PlacementView& placement) {
+  routes_.OnPlacement(placement);
+  pushes_.OnPlacement();
+  fetches_.OnPlacement();
+  asynchrony_.OnWorkers(placement.workers);
 }
 
 void Synchroniser::OnParameterServer(ServerSlot server, bool connected) {

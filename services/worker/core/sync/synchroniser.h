@@ -72,7 +72,7 @@ class Synchroniser {
 
   // --- What happens
 
-  void OnMap(const ClusterMap& map);
+  void OnPlacement(const PlacementView& placement);
   void OnParameterServer(ServerSlot server, bool connected);
   absl::Status OnPushReply(const PushReply& reply, Clock::TimePoint now);
   absl::Status OnFlushReply(const FlushReply& reply) { return pushes_.OnReply(reply); }

@@ -180,7 +180,7 @@ ps::Push PushOf(const ps::Entry& entry, ConfigurationVersion version) {
                 .owner = entry.owner};
   for (const ps::LoggedUpdate& update : entry.updates) {
     push.updates.push_back({.shard = update.shard,
-                            .bucket_version = version,
+                            .configuration_version = version,
                             .sequence = update.sequence,
                             .kind = update.kind,
                             .values = update.values});

@@ -14,9 +14,10 @@ void WorkerProcess::UpdatePeers(const controller::Membership& view) {
     return;
   }
   membership_version_ = view.version;
-  map_ = worker::ClusterMapOf(view);
-  map_.workers = 1;  // so that no correction depends on how many there are: servers get none here
-  worker_->OnMap(map_);
+  placement_ = worker::PlacementViewOf(view);
+  placement_.workers =
+      1;  // so that no correction depends on how many there are: servers get none here
+  worker_->OnPlacement(placement_);
   std::map<PeerKey, const controller::Member*> wanted;
   for (const controller::Member& member : view.members) {
     if (member.id.role != controller::Role::kWorker) {

@@ -253,8 +253,9 @@ void WorkerProcess::SendHandBack(const worker::HandBackMessage& hand_back) {
 }
 
 void WorkerProcess::AcknowledgeEarly(const worker::Lease& lease) {
-  if (lease.batch.part < map_.part_owners.size()) {
-    SendResults({.server = map_.part_owners[lease.batch.part], .results = {{.lease = lease}}});
+  if (lease.batch.part < placement_.part_owners.size()) {
+    SendResults(
+        {.server = placement_.part_owners[lease.batch.part], .results = {{.lease = lease}}});
   }
 }
 

@@ -100,7 +100,7 @@ class WorkerProcess final : public MemberProcess {
   std::uint64_t membership_version_ = 0;
   std::map<PeerKey, Peer> peers_;
   std::uint64_t peers_made_ = 0;
-  worker::ClusterMap map_;
+  worker::PlacementView placement_;
   std::set<std::pair<Sequence, ShardId>> sent_;  // kChangedRetry
   std::uint64_t last_snapshot_ = 0;              // kEvaluatesOtherModel
 };

@@ -165,7 +165,7 @@ void Cluster::SendRecord(std::uint32_t target, const RecordRequest& request) {
                         receiver->place(),
                         Channel::kWriter,
                         receiver->life,
-                        [receiver, request] { receiver->OnRecord(request); });
+                        [receiver, request] { receiver->OnPlacement(request); });
   }
 }
 

@@ -82,7 +82,7 @@ class ServerProcess final : public ControlledProcess, private ps::Driver {
   void OnOpened(const ps::ServerId& peer);
   void OnPush(Place writer, const Push& push);
   void OnFetch(const Fetch& fetch);
-  void OnRecord(const RecordRequest& request);
+  void OnPlacement(const RecordRequest& request);
   void Stored(const RecordRequest& put);
 
   /// As it is, whatever faults on purpose make of others.

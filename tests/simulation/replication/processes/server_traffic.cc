@@ -139,7 +139,7 @@ void ServerProcess::OnFetch(const Fetch& fetch) {
 
 // --- Clerks
 
-void ServerProcess::OnRecord(const RecordRequest& request) {
+void ServerProcess::OnPlacement(const RecordRequest& request) {
   if (!open_ || request.attempt != attempt_) {
     return;
   }

@@ -51,12 +51,12 @@ std::vector<std::uint64_t> FetchTracker::Versions(FetchId fetch) const {
   return versions;
 }
 
-void FetchTracker::OnMap() {
+void FetchTracker::OnPlacement() {
   for (Transfer& fetch : fetches_) {
     for (ShardId shard = 0; shard < fetch.parts.size(); ++shard) {
-      const BucketRecord* const record = routes_.RecordOf(shard);
+      const BucketPlacement* const placement = routes_.PlacementOf(shard);
       Part& part = fetch.parts[shard];
-      if (record != nullptr && part.server != record->primary) {
+      if (placement != nullptr && part.server != placement->primary) {
         MarkUnsent(fetch, part);
       }
     }

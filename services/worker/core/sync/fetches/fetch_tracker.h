@@ -39,8 +39,9 @@ class FetchTracker {
   /// Forgets a fetch; replies to it are ignored.
   void Drop(FetchId fetch);
 
-  /// After Routes::OnMap: what was asked of servers that are no longer primaries is asked anew.
-  void OnMap();
+  /// After Routes::OnPlacement: what was asked of servers that are no longer primaries is asked
+  /// anew.
+  void OnPlacement();
   void OnDisconnected(ServerSlot server);
 
   /// Errors: Internal when the server broke the protocol.

@@ -13,15 +13,15 @@ constexpr Sequence kMostInFlight = 8;
 
 }  // namespace
 
-void PushCursor::OnRecord(const BucketRecord& record,
-                          Sequence first_held,
-                          std::uint64_t next_request) {
-  if (server_ != record.primary) {
-    server_ = record.primary;
+void PushCursor::OnPlacement(const BucketPlacement& placement,
+                             Sequence first_held,
+                             std::uint64_t next_request) {
+  if (server_ != placement.primary) {
+    server_ = placement.primary;
     Reset(next_request);
   }
-  if (record.generation > generation_) {
-    generation_ = record.generation;
+  if (placement.generation > generation_) {
+    generation_ = placement.generation;
     OnRestored(first_held);
     Reset(next_request);
   }

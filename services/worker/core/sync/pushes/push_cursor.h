@@ -51,8 +51,10 @@ class PushCursor {
 
   // --- What happens
 
-  /// The newest record of the shard's bucket; pushes from `first_held` on can be sent again.
-  void OnRecord(const BucketRecord& record, Sequence first_held, std::uint64_t next_request);
+  /// The newest placement of the shard's bucket; pushes from `first_held` on can be sent again.
+  void OnPlacement(const BucketPlacement& placement,
+                   Sequence first_held,
+                   std::uint64_t next_request);
   void OnDisconnected(ServerSlot server, std::uint64_t next_request);
 
   /// The server has the update, under this configuration of the bucket.
@@ -92,7 +94,7 @@ class PushCursor {
   Sequence persisted_ = 0;
   Sequence most_ = 0;                               // that were ever acknowledged
   ConfigurationVersion configuration_version_ = 0;  // of the bucket at the last acknowledgement
-  std::uint64_t generation_ = 0;                    // of the bucket in the newest map
+  std::uint64_t generation_ = 0;                    // of the bucket in the newest view
   SequenceSet gone_;  // lost or refused: in no history of the shard, now or later
 };
 

@@ -87,11 +87,11 @@ Sequence PushTracker::Release() {
 
 // --- What happens
 
-void PushTracker::OnMap() {
+void PushTracker::OnPlacement() {
   for (std::size_t position = 0; position < cursors_.size(); ++position) {
-    const BucketRecord* const record = routes_.RecordOf(options_.pushed[position].shard);
-    if (record != nullptr) {
-      cursors_[position].OnRecord(*record, first_held(), next_request());
+    const BucketPlacement* const placement = routes_.PlacementOf(options_.pushed[position].shard);
+    if (placement != nullptr) {
+      cursors_[position].OnPlacement(*placement, first_held(), next_request());
     }
   }
 }
@@ -241,7 +241,7 @@ void PushTracker::PollPushes(Clock::TimePoint now, std::vector<Message>& message
                        messages);
     message.terms = terms_[sequence - first_held()];
     message.updates.push_back({.shard = pushed.shard,
-                               .bucket_version = routes_.RecordOf(pushed.shard)->version,
+                               .configuration_version = routes_.PlacementOf(pushed.shard)->version,
                                .sequence = sequence,
                                .fetched_version = fetched_version_[pushed.shard],
                                .after_loss = after_loss});

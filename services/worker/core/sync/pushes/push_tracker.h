@@ -71,9 +71,9 @@ class PushTracker {
 
   // --- What happens to it
 
-  /// After Routes::OnMap: what is in flight to servers that are no longer primaries is sent to the
-  /// new ones; buckets that came back from disk are asked what they have.
-  void OnMap();
+  /// After Routes::OnPlacement: what is in flight to servers that are no longer primaries is sent
+  /// to the new ones; buckets that came back from disk are asked what they have.
+  void OnPlacement();
   void OnDisconnected(ServerSlot server);
 
   /// Errors: Aborted when another process has this worker's slot; Internal when the server broke

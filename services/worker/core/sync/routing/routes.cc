@@ -21,20 +21,20 @@ Clock::Duration RetryWait(std::uint32_t refusals) {
 Routes::Routes(const ShardLayout& layout)
     : layout_(layout), seen_version_(layout.buckets(), 0), gates_(layout.shards().size()) {}
 
-void Routes::OnMap(const ClusterMap& map) {
-  if (map.version < map_.version) {
+void Routes::OnPlacement(const PlacementView& placement) {
+  if (placement.version < placement_.version) {
     return;
   }
   for (const Shard& shard : layout_.shards()) {
-    const BucketRecord* const before = RecordOf(shard.id);
-    if (shard.bucket < map.buckets.size() &&
-        (before == nullptr || before->version != map.buckets[shard.bucket].version)) {
+    const BucketPlacement* const before = PlacementOf(shard.id);
+    if (shard.bucket < placement.buckets.size() &&
+        (before == nullptr || before->version != placement.buckets[shard.bucket].version)) {
       gates_[shard.id] = {};
     }
   }
-  map_ = map;
-  for (BucketId bucket = 0; bucket < map_.buckets.size(); ++bucket) {
-    See(bucket, map_.buckets[bucket].version);
+  placement_ = placement;
+  for (BucketId bucket = 0; bucket < placement_.buckets.size(); ++bucket) {
+    See(bucket, placement_.buckets[bucket].version);
   }
 }
 
@@ -65,8 +65,8 @@ void Routes::OnServed(ShardId shard, ConfigurationVersion configuration_version)
 void Routes::OnNotPrimary(ShardId shard,
                           ConfigurationVersion configuration_version,
                           Clock::TimePoint now) {
-  const BucketRecord* const record = RecordOf(shard);
-  if (record != nullptr && configuration_version < record->version) {
+  const BucketPlacement* const placement = PlacementOf(shard);
+  if (placement != nullptr && configuration_version < placement->version) {
     return OnNotReady(shard, now);  // it will hear what we have heard
   }
   gates_[shard].at = now + kNotPrimaryWait;
@@ -80,21 +80,21 @@ void Routes::OnNotReady(ShardId shard, Clock::TimePoint now) {
 std::optional<ServerSlot> Routes::Find(ShardId shard,
                                        Clock::TimePoint now,
                                        std::optional<Clock::TimePoint>& next) const {
-  const BucketRecord* const record = RecordOf(shard);
-  if (record == nullptr) {
+  const BucketPlacement* const placement = PlacementOf(shard);
+  if (placement == nullptr) {
     return std::nullopt;
   }
   if (const Clock::TimePoint at = gates_[shard].at; now < at) {
     next = next.has_value() ? std::min(*next, at) : at;
     return std::nullopt;
   }
-  const ServerSlot server = record->primary;
+  const ServerSlot server = placement->primary;
   return server < connected_.size() && connected_[server] ? std::optional(server) : std::nullopt;
 }
 
-const BucketRecord* Routes::RecordOf(ShardId shard) const {
+const BucketPlacement* Routes::PlacementOf(ShardId shard) const {
   const BucketId bucket = layout_.shards()[shard].bucket;
-  return bucket < map_.buckets.size() ? &map_.buckets[bucket] : nullptr;
+  return bucket < placement_.buckets.size() ? &placement_.buckets[bucket] : nullptr;
 }
 
 bool Routes::Outdated(ShardId shard, ConfigurationVersion configuration_version) const {

@@ -23,15 +23,15 @@ class Routes {
 
   // --- What happens
 
-  /// Takes over a map unless it is older than the last. What has changed may be asked at once.
-  void OnMap(const ClusterMap& map);
+  /// Takes over a view unless it is older than the last. What has changed may be asked at once.
+  void OnPlacement(const PlacementView& placement);
   void OnConnected(ServerSlot server);
   void OnDisconnected(ServerSlot server);
 
   /// The shard's primary did what was asked, under this configuration of the bucket.
   void OnServed(ShardId shard, ConfigurationVersion configuration_version);
 
-  /// The server asked is not the primary: the next map says who is, unless the server is behind
+  /// The server asked is not the primary: the next view says who is, unless the server is behind
   /// our own.
   void OnNotPrimary(ShardId shard,
                     ConfigurationVersion configuration_version,
@@ -48,8 +48,8 @@ class Routes {
                                                Clock::TimePoint now,
                                                std::optional<Clock::TimePoint>& next) const;
 
-  /// The record of the shard's bucket in the newest map; null before it has one.
-  [[nodiscard]] const BucketRecord* RecordOf(ShardId shard) const;
+  /// Returns where the shard's bucket is by the newest view; null before it is in one.
+  [[nodiscard]] const BucketPlacement* PlacementOf(ShardId shard) const;
 
   /// Returns whether an answer under this configuration of the bucket is older than what is known.
   [[nodiscard]] bool Outdated(ShardId shard, ConfigurationVersion configuration_version) const;
@@ -68,8 +68,8 @@ class Routes {
   void See(BucketId bucket, ConfigurationVersion configuration_version);
 
   const ShardLayout& layout_;
-  ClusterMap map_;
-  std::vector<ConfigurationVersion> seen_version_;  // by bucket: highest of maps and answers
+  PlacementView placement_;
+  std::vector<ConfigurationVersion> seen_version_;  // by bucket: highest of views and answers
   std::vector<Gate> gates_;                         // by shard
   std::vector<bool> connected_;                     // by server
   std::uint64_t last_request_ = 0;

@@ -10,7 +10,7 @@ namespace {
 TEST(UpdatesCodecTest, AnUpdateComesBackAsItWas) {
   v1::ShardUpdate message;
   Encode(protocol::ShardUpdate{.shard = 1,
-                               .bucket_version = 2,
+                               .configuration_version = 2,
                                .sequence = 3,
                                .fetched_version = 4,
                                .after_loss = true,
@@ -19,7 +19,7 @@ TEST(UpdatesCodecTest, AnUpdateComesBackAsItWas) {
          message);
   const protocol::ShardUpdate update = Decode(message);
   EXPECT_EQ(update.shard, 1u);
-  EXPECT_EQ(update.bucket_version, 2u);
+  EXPECT_EQ(update.configuration_version, 2u);
   EXPECT_EQ(update.sequence, 3u);
   EXPECT_EQ(update.fetched_version, 4u);
   EXPECT_TRUE(update.after_loss);

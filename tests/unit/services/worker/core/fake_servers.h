@@ -29,13 +29,13 @@ class FakeServers {
     WriteToDisk();
   }
 
-  [[nodiscard]] ClusterMap Map() const {
-    ClusterMap map = {.version = version_.value(), .buckets = {}, .part_owners = {0}};
+  [[nodiscard]] PlacementView Placement() const {
+    PlacementView placement = {.version = version_.value(), .buckets = {}, .part_owners = {0}};
     for (BucketId bucket = 0; bucket < layout_.buckets(); ++bucket) {
-      map.buckets.push_back(
+      placement.buckets.push_back(
           {.version = version_, .generation = version_.value(), .primary = bucket % 2});
     }
-    return map;
+    return placement;
   }
 
   void WriteToDisk() { disk_ = {.weights = weights_, .state = state_, .included = included_}; }

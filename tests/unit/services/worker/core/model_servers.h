@@ -117,7 +117,7 @@ class ModelServers {
 
   void LoseDisk(ServerSlot server, ShardId shard) { disks_[server][shard] = {}; }
 
-  /// The server learns the records of now. Answers that waited become refusals.
+  /// The server learns the placements of now. Answers that waited become refusals.
   void Hear(ServerSlot server) {
     for (ShardId shard = 0; shard < kShards; ++shard) {
       const Bucket& bucket = buckets_[shard];
@@ -161,13 +161,13 @@ class ModelServers {
 
   // --- What is
 
-  [[nodiscard]] std::vector<BucketRecord> Records() const {
-    std::vector<BucketRecord> records;
+  [[nodiscard]] std::vector<BucketPlacement> Placements() const {
+    std::vector<BucketPlacement> placements;
     for (const Bucket& bucket : buckets_) {
-      records.push_back(
+      placements.push_back(
           {.version = bucket.version, .generation = bucket.generation, .primary = bucket.primary});
     }
-    return records;
+    return placements;
   }
 
   [[nodiscard]] const std::vector<Sequence>& applied(ShardId shard) const {

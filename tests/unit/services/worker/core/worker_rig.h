@@ -142,7 +142,7 @@ class Rig {
                                          .deviation = std::vector<float>(channels, 64)})
                       .ok(),
                   "one for each channel");
-    worker.OnMap(servers.Map());
+    worker.OnPlacement(servers.Placement());
     synchroniser.OnParameterServer(0, true);
     synchroniser.OnParameterServer(1, true);
     intake.OnDataServer(0, true);
@@ -237,7 +237,7 @@ class Rig {
     }
     wires.clear();
     replies.clear();
-    worker.OnMap(servers.Map());
+    worker.OnPlacement(servers.Placement());
     for (const ServerSlot server : {0, 1}) {
       synchroniser.OnParameterServer(server, true);
     }

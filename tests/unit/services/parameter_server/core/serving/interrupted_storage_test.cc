@@ -119,7 +119,7 @@ TEST_F(InterruptedStorageTest, AFlushKeepsTheLogOfRecordsThatAreNotStoredYet) {
     server.SetConfigurations(map, {});
     const std::vector<float> ones(4, 1);
     server.Submit({.writer = {.slot = 0, .incarnation = 1},
-                   .updates = {{.bucket_version = 1, .sequence = 1, .values = ones}}},
+                   .updates = {{.configuration_version = 1, .sequence = 1, .values = ones}}},
                   [](const std::vector<ShardAck>&) {});
     ASSERT_TRUE(server.records().Put("ledger/0", 0, "value", [](const RecordAnswer&) {}).ok());
     ASSERT_TRUE(server.DoStorage().ok());  // both are logged, and the record is not written yet
@@ -157,7 +157,7 @@ TEST_F(InterruptedStorageTest, WhatAFlushWroteBehindAWaitingRecordIsToldByTheNex
   const std::vector<float> ones(4, 1);
   ASSERT_TRUE(server.records().Put("ledger/0", 0, "value", [](const RecordAnswer&) {}).ok());
   server.Submit(
-      {.writer = writer, .updates = {{.bucket_version = 1, .sequence = 1, .values = ones}}},
+      {.writer = writer, .updates = {{.configuration_version = 1, .sequence = 1, .values = ones}}},
       [](const std::vector<ShardAck>& acks) {
         EXPECT_EQ(acks.at(0).outcome, PushOutcome::kApplied);
       });
@@ -191,7 +191,7 @@ TEST_F(InterruptedStorageTest, AFlushErasesNothingOfABucketThatWasTakenAwayMeanw
   }
   const std::vector<float> ones(4, 1);
   server.Submit({.writer = {.slot = 0, .incarnation = 1},
-                 .updates = {{.bucket_version = 1, .sequence = 1, .values = ones}}},
+                 .updates = {{.configuration_version = 1, .sequence = 1, .values = ones}}},
                 [](const std::vector<ShardAck>&) {});
   ASSERT_TRUE(server.DoStorage().ok());
   store_.TakeErasedRanges();
@@ -231,7 +231,7 @@ TEST_F(InterruptedStorageTest, WhatIsErasedOfTheLogIsNotErasedAgain) {
     for (std::uint64_t i = 0; i < 5; ++i) {
       const std::vector<float> ones(4, 1);
       server.Submit({.writer = {.slot = 0, .incarnation = 1},
-                     .updates = {{.bucket_version = 1, .sequence = i + 1, .values = ones}}},
+                     .updates = {{.configuration_version = 1, .sequence = i + 1, .values = ones}}},
                     [](const std::vector<ShardAck>&) {});
       ASSERT_TRUE(server.records().Put("ledger/0", i, "value", [](const RecordAnswer&) {}).ok());
       ASSERT_TRUE(server.DoStorage().ok());

@@ -132,10 +132,10 @@ TEST_F(PushTest, WhatDoesNotFitTheShardIsRefused) {
 TEST_F(PushTest, AWorkerWithANewerMapWaitsUntilItIsKnownHere) {
   Create(Flat(4, OnWorker()));
   ShardUpdate update = Change(1, ones_);
-  update.bucket_version = rig_->map[0].version + 1;
+  update.configuration_version = rig_->map[0].version + 1;
   EXPECT_EQ(rig_->Push(0, {.writer = kWriter, .updates = {update}})->at(0).outcome,
             PushOutcome::kNotReady);
-  update.bucket_version = 0;  // an older one still names this primary
+  update.configuration_version = 0;  // an older one still names this primary
   EXPECT_EQ(rig_->Push(0, {.writer = kWriter, .updates = {update}})->at(0).outcome,
             PushOutcome::kApplied);
 }

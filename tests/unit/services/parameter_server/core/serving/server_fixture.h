@@ -45,7 +45,7 @@ class ServerFixture : public ::testing::Test {
 
   std::vector<ShardAck> PushAll(Push push) {
     for (ShardUpdate& update : push.updates) {
-      update.bucket_version = rig_->map[0].version;
+      update.configuration_version = rig_->map[0].version;
     }
     const auto acks = rig_->Push(0, push);
     EXPECT_TRUE(acks.has_value());

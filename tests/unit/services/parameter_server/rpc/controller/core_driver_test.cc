@@ -89,7 +89,7 @@ TEST_F(CoreDriverTest, WhatIsCommittedElsewhereIsApplied) {
   const std::vector<float> ones(4, 1);
   Pending<std::vector<ShardAck>> acks;
   core_.Submit({.writer = {.slot = 0, .incarnation = 1},
-                .updates = {{.bucket_version = 2, .sequence = 1, .values = ones}}},
+                .updates = {{.configuration_version = 2, .sequence = 1, .values = ones}}},
                [&](std::vector<ShardAck> settled) { acks.Set(std::move(settled)); });
   const BucketId bucket = core_.layout().shards()[0].bucket;
   core_.OnPeerMessage(kPeer,
@@ -113,7 +113,7 @@ TEST_F(CoreDriverTest, AnApplierThatIsHeldUpIsBusy) {
   Pending<bool> held;
   Pending<bool> release;
   core_.Submit({.writer = {.slot = 0, .incarnation = 1},
-                .updates = {{.bucket_version = 2, .sequence = 1, .values = ones}}},
+                .updates = {{.configuration_version = 2, .sequence = 1, .values = ones}}},
                [&](const std::vector<ShardAck>& /*settled*/) {
                  held.Set(true);
                  release.Wait([] { return false; });

@@ -53,7 +53,7 @@ class StorageLoopTest : public ::testing::Test, private Driver {
     const std::vector<float> ones(4, 1);
     Pending<std::vector<ShardAck>> acks;
     core_.Submit({.writer = {.slot = 0, .incarnation = 1},
-                  .updates = {{.bucket_version = 1, .sequence = 1, .values = ones}}},
+                  .updates = {{.configuration_version = 1, .sequence = 1, .values = ones}}},
                  [&](std::vector<ShardAck> settled) { acks.Set(std::move(settled)); });
     ASSERT_EQ(acks.Wait([] { return false; })->at(0).outcome, PushOutcome::kApplied);
   }

@@ -14,7 +14,7 @@ namespace {
 class IntakeTest : public testing::Test {
  protected:
   IntakeTest() {
-    intake_.OnMap({.version = 1, .buckets = {}, .part_owners = {0}});
+    intake_.OnPlacement({.version = 1, .buckets = {}, .part_owners = {0}});
     intake_.OnDataServer(0, true);
   }
 

@@ -25,7 +25,7 @@ class WorkTrackerTest : public testing::Test {
   }
 
   void SetOwners(std::uint64_t version, std::vector<ServerSlot> owners) {
-    tracker_.OnMap({.version = version, .buckets = {}, .part_owners = std::move(owners)});
+    tracker_.OnPlacement({.version = version, .buckets = {}, .part_owners = std::move(owners)});
   }
 
   template <class T>

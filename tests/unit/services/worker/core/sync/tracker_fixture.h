@@ -18,12 +18,12 @@ namespace adamant::worker {
 class TrackerTest : public testing::Test {
  protected:
   explicit TrackerTest(bool retain = false) : pushes_(Options(retain), layout_, routes_) {
-    map_.buckets.resize(16);
+    placement_.buckets.resize(16);
     for (const Shard& shard : layout_.shards()) {
-      map_.buckets[shard.bucket] = {
+      placement_.buckets[shard.bucket] = {
           .version = 10 + shard.id, .generation = 1, .primary = shard.id % 2};
     }
-    SendMap();
+    SendPlacement();
     routes_.OnConnected(0);
     routes_.OnConnected(1);
   }
@@ -38,20 +38,22 @@ class TrackerTest : public testing::Test {
         .retain = retain};
   }
 
-  BucketRecord& RecordOf(ShardId shard) { return map_.buckets[layout_.shards()[shard].bucket]; }
+  BucketPlacement& PlacementOf(ShardId shard) {
+    return placement_.buckets[layout_.shards()[shard].bucket];
+  }
 
-  void SendMap() {
-    ++map_.version;
-    routes_.OnMap(map_);
-    pushes_.OnMap();
-    fetches_.OnMap();
+  void SendPlacement() {
+    ++placement_.version;
+    routes_.OnPlacement(placement_);
+    pushes_.OnPlacement();
+    fetches_.OnPlacement();
   }
 
   /// The bucket's primary becomes another one.
   void Move(ShardId shard, ServerSlot primary) {
-    ++RecordOf(shard).version;
-    RecordOf(shard).primary = primary;
-    SendMap();
+    ++PlacementOf(shard).version;
+    PlacementOf(shard).primary = primary;
+    SendPlacement();
   }
 
   void Disconnect(ServerSlot server) {
@@ -78,7 +80,7 @@ class TrackerTest : public testing::Test {
                             .outcome = outcome,
                             .expected = expected,
                             .persisted = persisted_,
-                            .configuration_version = RecordOf(update.shard).version});
+                            .configuration_version = PlacementOf(update.shard).version});
     }
     return pushes_.OnReply(reply, now_);
   }
@@ -105,7 +107,7 @@ class TrackerTest : public testing::Test {
   Routes routes_{layout_};
   PushTracker pushes_;
   FetchTracker fetches_{100, layout_, routes_};
-  ClusterMap map_;
+  PlacementView placement_;
   Clock::TimePoint now_{};
   Sequence persisted_ = 0;  // that servers tell of
 };

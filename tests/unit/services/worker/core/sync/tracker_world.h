@@ -39,8 +39,8 @@ class TrackerWorld {
         pushes_(Options(faults.retain), layout_, routes_),
         fetches_(8, layout_, routes_),
         servers_(rng_) {
-    map_.part_owners = {0, 1};
-    SendMap();
+    placement_.part_owners = {0, 1};
+    SendPlacement();
     for (ServerSlot server = 0; server < kServers; ++server) {
       routes_.OnConnected(server);
     }
@@ -68,7 +68,7 @@ class TrackerWorld {
         servers_.Hear(AnyServer());
         break;
       case 6:
-        SendMap();
+        SendPlacement();
         break;
       default:
         Deliver(AnyServer());
@@ -86,7 +86,7 @@ class TrackerWorld {
         last = true;
       }
       now_ += std::chrono::milliseconds(20);
-      SendMap();
+      SendPlacement();
       servers_.Hear(static_cast<ServerSlot>(i % kServers));
       Deliver(static_cast<ServerSlot>(i % kServers));
       MeetDataServer();
@@ -170,8 +170,8 @@ class TrackerWorld {
         servers_.ChangeMembers(AnyShard());
         break;
       case 4:
-        map_.part_owners = {static_cast<ServerSlot>(rng_.Below(2)),
-                            static_cast<ServerSlot>(rng_.Below(2))};
+        placement_.part_owners = {static_cast<ServerSlot>(rng_.Below(2)),
+                                  static_cast<ServerSlot>(rng_.Below(2))};
         break;
       case 5:
         if (faults_.deaths) {
@@ -202,7 +202,7 @@ class TrackerWorld {
     const std::set<ServerSlot> dead = servers_.Kill(some);
     // Streams may break before the worker hears from the controller, or later.
     if (rng_.Below(2) == 0) {
-      SendMap();
+      SendPlacement();
     }
     for (const ServerSlot server : dead) {
       Disconnect(server);
@@ -233,17 +233,17 @@ class TrackerWorld {
     routes_.OnConnected(server);
   }
 
-  void SendMap() {
-    ++map_.version;
-    map_.buckets.assign(layout_.buckets(), {});
-    const std::vector<BucketRecord> records = servers_.Records();
+  void SendPlacement() {
+    ++placement_.version;
+    placement_.buckets.assign(layout_.buckets(), {});
+    const std::vector<BucketPlacement> placements = servers_.Placements();
     for (const Shard& shard : layout_.shards()) {
-      map_.buckets[shard.bucket] = records[shard.id];
+      placement_.buckets[shard.bucket] = placements[shard.id];
     }
-    routes_.OnMap(map_);
-    pushes_.OnMap();
-    fetches_.OnMap();
-    work_.OnMap(map_);
+    routes_.OnPlacement(placement_);
+    pushes_.OnPlacement();
+    fetches_.OnPlacement();
+    work_.OnPlacement(placement_);
   }
 
   void Deliver(ServerSlot server) {
@@ -339,7 +339,7 @@ class TrackerWorld {
   FetchTracker fetches_;
   WorkTracker work_;
   ModelServers servers_;
-  ClusterMap map_;
+  PlacementView placement_;
   Clock::TimePoint now_{};
   FetchId fetch_ = 0;
   ConfigurationVersion value_version_[kShards] = {};

@@ -13,7 +13,7 @@ class FetchTrackerTest : public TrackerTest {
     return {.shard = shard,
             .version = version,
             .included_sequence = included,
-            .configuration_version = RecordOf(shard).version};
+            .configuration_version = PlacementOf(shard).version};
   }
 };
 
@@ -64,8 +64,8 @@ TEST_F(FetchTrackerTest, AValueOfALowerConfigurationThanIsKnownIsAskedForAgain) 
   const FetchId fetch = fetches_.Fetch(0);
   const auto messages = PollFetches();
   FetchedShard old = Found(1, 7);
-  ++RecordOf(1).version;  // the primary stays
-  SendMap();
+  ++PlacementOf(1).version;  // the primary stays
+  SendPlacement();
   auto progress = fetches_.OnReply({.request = messages[1].request, .shards = {old}}, now_);
   ASSERT_TRUE(progress.ok());
   EXPECT_TRUE(progress->fresh.empty());

@@ -20,12 +20,12 @@ using testing::Each;
 class FetcherTest : public testing::Test {
  protected:
   FetcherTest() {
-    ClusterMap map;
-    map.version = 1;
-    map.buckets.resize(lone_.layout.buckets(), {.version = 1, .generation = 1, .primary = 0});
-    routes_.OnMap(map);
+    PlacementView placement;
+    placement.version = 1;
+    placement.buckets.resize(lone_.layout.buckets(), {.version = 1, .generation = 1, .primary = 0});
+    routes_.OnPlacement(placement);
     routes_.OnConnected(0);
-    pushes_.OnMap();
+    pushes_.OnPlacement();
   }
 
   /// The server answers with `value` everywhere; returns what the fetcher makes of it.

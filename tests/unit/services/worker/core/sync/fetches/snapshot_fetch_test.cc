@@ -15,7 +15,8 @@ class SnapshotFetchTest : public TrackerTest {
     for (const FetchMessage& message : PollFetches()) {
       FetchReply reply = {.request = message.request};
       for (const ShardId shard : message.shards) {
-        reply.shards.push_back({.shard = shard, .configuration_version = RecordOf(shard).version});
+        reply.shards.push_back(
+            {.shard = shard, .configuration_version = PlacementOf(shard).version});
       }
       auto progress = fetches_.OnReply(reply, now_);
       EXPECT_TRUE(progress.ok());

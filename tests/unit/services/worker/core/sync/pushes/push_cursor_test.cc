@@ -52,9 +52,9 @@ TEST_F(PushCursorTest, WhatIsInFlightIsSentAgainAndEarlierAnswersAreVoid) {
 TEST_F(PushCursorTest, TheNextPrimaryIsSentWhatTheLastDidNotAcknowledge) {
   Serve(2);
   Send(cursor_, 3);
-  cursor_.OnRecord({.version = 11, .primary = 1}, 1, 7);
+  cursor_.OnPlacement({.version = 11, .primary = 1}, 1, 7);
   EXPECT_TRUE(Send(cursor_, 3).empty()) << "it stays";
-  cursor_.OnRecord({.version = 12, .primary = 2}, 1, 8);
+  cursor_.OnPlacement({.version = 12, .primary = 2}, 1, 8);
   EXPECT_EQ(cursor_.server(), 2u);
   EXPECT_EQ(Send(cursor_, 3), std::vector<Sequence>{3});
 }
@@ -62,7 +62,7 @@ TEST_F(PushCursorTest, TheNextPrimaryIsSentWhatTheLastDidNotAcknowledge) {
 TEST_F(PushCursorTest, ABucketFromDiskIsAskedForItsNewestUpdateAndHasNothingOnDisk) {
   Serve(3);
   EXPECT_EQ(cursor_.persisted(), 1u);
-  cursor_.OnRecord({.version = 11, .generation = 1, .primary = 1}, 2, 7);
+  cursor_.OnPlacement({.version = 11, .generation = 1, .primary = 1}, 2, 7);
   EXPECT_EQ(cursor_.persisted(), 0u);
   EXPECT_EQ(cursor_.acknowledged(), 2u);
   EXPECT_TRUE(cursor_.WasAcknowledged(3));

@@ -23,7 +23,7 @@ TEST_F(PushTrackerTest, UpdatesAreGroupedByPrimary) {
   EXPECT_EQ(pushes[0].terms.job_examples, 77u);
   ASSERT_EQ(pushes[0].updates.size(), 2u);
   EXPECT_EQ(pushes[0].updates[1].shard, 2u);
-  EXPECT_EQ(pushes[0].updates[1].bucket_version, 12u);
+  EXPECT_EQ(pushes[0].updates[1].configuration_version, 12u);
   EXPECT_EQ(pushes[1].server, 1u);
   EXPECT_NE(pushes[0].request, pushes[1].request);
   EXPECT_TRUE(PollPushes().empty());
@@ -106,8 +106,8 @@ TEST_F(PushTrackerTest, WhatASilentServerWasSentGoesToTheNewPrimaryAtOnce) {
 TEST_F(PushTrackerTest, AChangeOfSecondariesSendsNothingAgain) {
   pushes_.Push({});
   const auto pushes = PollPushes();
-  ++RecordOf(1).version;
-  SendMap();
+  ++PlacementOf(1).version;
+  SendPlacement();
   EXPECT_TRUE(PollPushes().empty());
   for (const PushMessage& push : pushes) {
     ASSERT_TRUE(Answer(push, PushOutcome::kApplied).ok());
@@ -133,8 +133,8 @@ TEST_F(PushTrackerTest, NotPrimaryWaitsForTheBucketsNextRecordOrAWhile) {
   EXPECT_TRUE(PollPushes().empty());
   ASSERT_TRUE(pushes_.NextPoll().has_value());
   EXPECT_EQ(*pushes_.NextPoll(), now_ + milliseconds(500));
-  SendMap();
-  EXPECT_TRUE(PollPushes().empty()) << "the map says nothing new of this bucket";
+  SendPlacement();
+  EXPECT_TRUE(PollPushes().empty()) << "the view says nothing new of this bucket";
   Move(1, 0);
   const auto again = PollPushes();
   ASSERT_EQ(again.size(), 1u);
@@ -173,8 +173,8 @@ TEST_F(PushTrackerTest, NotReadyIsTriedAgainAfterABackoffThatANewRecordEnds) {
     ASSERT_EQ(pushes.size(), 1u);
   }
   ASSERT_TRUE(Answer(pushes.back(), PushOutcome::kNotReady).ok());
-  ++RecordOf(1).version;
-  SendMap();
+  ++PlacementOf(1).version;
+  SendPlacement();
   pushes = PollPushes();
   ASSERT_EQ(pushes.size(), 1u);
   ASSERT_TRUE(Answer(pushes.back(), PushOutcome::kNotReady).ok());

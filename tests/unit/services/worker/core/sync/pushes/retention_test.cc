@@ -18,7 +18,7 @@ class RetentionTest : public TrackerTest {
 
   /// All members of shard 1's bucket are lost; server 0 brings it back from disk.
   void Restore() {
-    ++RecordOf(1).generation;
+    ++PlacementOf(1).generation;
     Move(1, 0);
   }
 };
@@ -202,8 +202,8 @@ TEST_F(RetentionTest, AnAnswerOfALowerEpochRollsNothingBack) {
   Complete();
   pushes_.Push({});
   const auto pushes = PollPushes();
-  ++RecordOf(1).version;
-  SendMap();
+  ++PlacementOf(1).version;
+  SendPlacement();
   const PushReply reply = {.request = pushes[1].request,
                            .acks = {{.shard = 1,
                                      .outcome = PushOutcome::kUnexpectedSequence,
