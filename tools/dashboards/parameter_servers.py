@@ -44,7 +44,7 @@ TRAFFIC = [
     Panel(TIMESERIES, "Time to apply by server", "s",
           "Within which 99 of 100 pushes are committed and applied.",
           {"{{slot}}": quantile(0.99, f"{NAME}_apply_seconds", "le, slot")}),
-    Panel(HEATMAP, "Staleness", "short",
+    Panel(HEATMAP, "Update staleness", "short",
           "Updates applied between a worker's fetch and its update.",
           {"{{le}}": f"sum by (le) (increase({NAME}_update_staleness_bucket{{@}}[@]))"}),
 ]

@@ -85,7 +85,8 @@ void TrainingMeter::Add(const WorkerProgress& now, const WorkerProgress& before)
   sum.loss_sum += loss;
   sum.correct += Growth(now.correct, before.correct);
   sum.pushes_refused += Growth(now.pushes_refused, before.pushes_refused);
-  AddGrowth(now.staleness_counts, before.staleness_counts, sum.staleness_counts);
+  AddGrowth(
+      now.update_staleness_counts, before.update_staleness_counts, sum.update_staleness_counts);
   AddGrowth(now.batches_of_others, before.batches_of_others, sum.batches_of_others);
 }
 
@@ -156,7 +157,7 @@ void TrainingMeter::Fill(EpochResult& row) const {
     row.training_accuracy = static_cast<double>(sum.correct) / trained;
   }
   row.pushes_refused = sum.pushes_refused;
-  row.staleness_counts = sum.staleness_counts;
+  row.update_staleness_counts = sum.update_staleness_counts;
   row.batches_of_others = sum.batches_of_others;
 }
 

@@ -155,7 +155,7 @@ struct EpochResult {
   std::uint32_t restarts = 0;  ///< of the job so far
 
   /// WorkerProgress's histogram, of this epoch: kStalenessBins at most.
-  std::vector<std::uint64_t> staleness_counts{};
+  std::vector<std::uint64_t> update_staleness_counts{};
   std::uint64_t attempt = 1;  ///< one more for each time that the job went back
   /// The same of WorkerProgress::batches_of_others.
   std::vector<std::uint64_t> batches_of_others{};
@@ -176,7 +176,7 @@ struct EpochTotals {
   double loss_sum = 0;  ///< over `trained`, as `correct`
   std::uint64_t correct = 0;
   std::uint64_t pushes_refused = 0;
-  std::vector<std::uint64_t> staleness_counts{};
+  std::vector<std::uint64_t> update_staleness_counts{};
   std::vector<std::uint64_t> batches_of_others{};
 
   bool operator==(const EpochTotals&) const = default;

@@ -72,7 +72,7 @@ void WalkRow(Codec& codec, Value& value) {
   codec.Field(value.pushes_refused);
   codec.Field(value.updates_lost);
   Narrow(codec, value.restarts);
-  codec.Field(value.staleness_counts);
+  codec.Field(value.update_staleness_counts);
   if (codec.version() >= 5) {
     codec.Field(value.attempt);
     codec.Field(value.batches_of_others);
@@ -121,7 +121,7 @@ void WalkTotals(Codec& codec, Value& value) {
   codec.Field(value.loss_sum);
   codec.Field(value.correct);
   codec.Field(value.pushes_refused);
-  codec.Field(value.staleness_counts);
+  codec.Field(value.update_staleness_counts);
   codec.Field(value.batches_of_others);
 }
 

@@ -24,21 +24,21 @@ std::uint64_t Quantile(const std::vector<std::uint64_t>& counts, double total, d
 
 }  // namespace
 
-StalenessSummary Summarise(const std::vector<std::uint64_t>& staleness_counts) {
-  const auto total = static_cast<double>(
-      std::accumulate(staleness_counts.begin(), staleness_counts.end(), std::uint64_t{0}));
+StalenessSummary Summarise(const std::vector<std::uint64_t>& counts) {
+  const auto total =
+      static_cast<double>(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}));
   if (total == 0) {
     return {};
   }
   double sum = 0;
-  for (std::size_t i = 0; i < staleness_counts.size(); ++i) {
+  for (std::size_t i = 0; i < counts.size(); ++i) {
     const auto largest = static_cast<double>(Largest(i));
     const double middle = i == 0 ? 0 : (largest + (largest + 1) / 2) / 2;
-    sum += middle * static_cast<double>(staleness_counts[i]);
+    sum += middle * static_cast<double>(counts[i]);
   }
   return {.mean = sum / total,
-          .p50 = Quantile(staleness_counts, total, 0.5),
-          .p99 = Quantile(staleness_counts, total, 0.99)};
+          .p50 = Quantile(counts, total, 0.5),
+          .p99 = Quantile(counts, total, 0.99)};
 }
 
 }  // namespace adamant::controller

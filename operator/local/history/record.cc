@@ -58,7 +58,8 @@ std::string NoteJson(const std::string& time, const controller::Note& note) {
 }
 
 std::string EpochJson(const std::string& time, const EpochResult& result) {
-  const controller::StalenessSummary staleness = controller::Summarise(result.staleness_counts);
+  const controller::StalenessSummary staleness =
+      controller::Summarise(result.update_staleness_counts);
   Json json;
   json["time"] = time;
   json["event"] = "epoch";
@@ -112,7 +113,8 @@ std::string MetricsCsvHeader() {
 }
 
 std::string MetricsCsvRow(const EpochResult& result) {
-  const controller::StalenessSummary staleness = controller::Summarise(result.staleness_counts);
+  const controller::StalenessSummary staleness =
+      controller::Summarise(result.update_staleness_counts);
   const auto count = [](std::uint64_t value) { return std::to_string(value); };
   const auto measured = [&](double value, int digits) {
     return result.is_measured() ? Fixed(value, digits) : "";

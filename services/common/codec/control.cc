@@ -36,20 +36,20 @@ protocol::Join DecodeJoin(const v1::Join& join) {
 }
 
 protocol::WorkerProgress DecodeProgress(const v1::WorkerProgress& worker) {
-  protocol::WorkerProgress decoded{
-      .trained_examples = worker.trained_examples(),
-      .loss_sum = worker.loss_sum(),
-      .correct = worker.correct(),
-      .pushes_acknowledged = worker.pushes_acknowledged(),
-      .pushes_refused = worker.pushes_refused(),
-      .updates_lost = worker.updates_lost(),
-      .staleness_counts = {worker.staleness_counts().begin(), worker.staleness_counts().end()},
-      .epoch = worker.epoch(),
-      .updates_resent = worker.updates_resent(),
-      .retained_bytes = worker.retained_bytes(),
-      .held_seconds = Finite(worker.held_seconds()),
-      .grown_layer = worker.grown_layer(),
-      .weight_growth = Finite(worker.weight_growth())};
+  protocol::WorkerProgress decoded{.trained_examples = worker.trained_examples(),
+                                   .loss_sum = worker.loss_sum(),
+                                   .correct = worker.correct(),
+                                   .pushes_acknowledged = worker.pushes_acknowledged(),
+                                   .pushes_refused = worker.pushes_refused(),
+                                   .updates_lost = worker.updates_lost(),
+                                   .update_staleness_counts = {worker.staleness_counts().begin(),
+                                                               worker.staleness_counts().end()},
+                                   .epoch = worker.epoch(),
+                                   .updates_resent = worker.updates_resent(),
+                                   .retained_bytes = worker.retained_bytes(),
+                                   .held_seconds = Finite(worker.held_seconds()),
+                                   .grown_layer = worker.grown_layer(),
+                                   .weight_growth = Finite(worker.weight_growth())};
   for (const std::uint64_t count : worker.batches_of_others()) {
     if (decoded.batches_of_others.size() < protocol::kStalenessBins) {
       decoded.batches_of_others.push_back(count);
@@ -71,8 +71,8 @@ void Fill(const protocol::WorkerProgress& progress, v1::WorkerProgress& worker) 
   worker.set_pushes_acknowledged(progress.pushes_acknowledged);
   worker.set_pushes_refused(progress.pushes_refused);
   worker.set_updates_lost(progress.updates_lost);
-  worker.mutable_staleness_counts()->Assign(progress.staleness_counts.begin(),
-                                            progress.staleness_counts.end());
+  worker.mutable_staleness_counts()->Assign(progress.update_staleness_counts.begin(),
+                                            progress.update_staleness_counts.end());
   worker.set_epoch(progress.epoch);
   worker.set_updates_resent(progress.updates_resent);
   worker.set_retained_bytes(progress.retained_bytes);

@@ -34,7 +34,7 @@ protocol::ShardAck AckOf(const v1::ShardAck& message) {
                          : PushOutcome::kMalformed,
           .expected = message.expected(),
           .version = message.version(),
-          .staleness = message.staleness(),
+          .update_staleness = message.staleness(),
           .persisted = message.persisted(),
           .configuration_version = message.epoch(),
           .examples = message.examples()};
@@ -122,7 +122,7 @@ void Encode(std::span<const protocol::ShardAck> acks, v1::PushReply& message) {
     out.set_outcome(static_cast<v1::ShardAck::Outcome>(ack.outcome));
     out.set_expected(ack.expected);
     out.set_version(ack.version);
-    out.set_staleness(ack.staleness);
+    out.set_staleness(ack.update_staleness);
     out.set_persisted(ack.persisted);
     out.set_epoch(ack.configuration_version);
     out.set_examples(ack.examples);

@@ -16,7 +16,7 @@
 /// Messages between the processes of a job and its controller.
 namespace adamant::protocol {
 
-/// At most: bins of a histogram of staleness, of 0 and of each power of two.
+/// At most: bins of a histogram of staleness or update staleness, of 0 and of each power of two.
 inline constexpr std::size_t kStalenessBins = 65;
 
 // --- From members
@@ -52,12 +52,12 @@ struct WorkerProgress {
   std::uint64_t pushes_acknowledged = 0;
   std::uint64_t pushes_refused = 0;
   std::uint64_t updates_lost = 0;
-  std::vector<std::uint64_t> staleness_counts{};
+  std::vector<std::uint64_t> update_staleness_counts{};  ///< in updates of a shard
   DataEpoch epoch = 0;
   std::uint64_t updates_resent = 0;
   std::uint64_t retained_bytes = 0;
   double held_seconds = 0;
-  std::vector<std::uint64_t> batches_of_others{};
+  std::vector<std::uint64_t> batches_of_others{};  ///< staleness
   std::vector<DeadUnits> dead_units{};
   std::string grown_layer{};
   double weight_growth = 0;

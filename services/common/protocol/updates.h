@@ -62,9 +62,9 @@ struct ShardAck {
   ShardId shard = 0;
   PushOutcome outcome = PushOutcome::kNotReady;
   Sequence expected = 0;
-  std::uint64_t version = 0;    ///< of the shard: updates applied since its creation
-  std::uint64_t staleness = 0;  ///< updates applied between the writer's fetch and this one
-  Sequence persisted = 0;       ///< the writer's last sequence on the disks of all replicas
+  std::uint64_t version = 0;           ///< of the shard: updates applied since its creation
+  std::uint64_t update_staleness = 0;  ///< updates applied between the writer's fetch and this one
+  Sequence persisted = 0;              ///< the writer's last sequence on the disks of all replicas
   ConfigurationVersion configuration_version = 0;  ///< of the bucket
   std::uint64_t examples = 0;  ///< in all updates that the shard took here since it is in memory
 };

@@ -193,7 +193,7 @@ absl::Status ExchangeLoop::HandleReply(const rpc::IncomingFrame& frame) {
     for (const v1::ShardAck& ack : reply.push().acks()) {
       staleness = std::max(staleness, ack.staleness());
     }
-    metrics_.staleness.Observe(static_cast<double>(staleness));
+    metrics_.update_staleness.Observe(static_cast<double>(staleness));
     return worker_.synchroniser().OnPushReply(
         {.request = reply.id(), .acks = codec::Decode(reply.push())}, now);
   }

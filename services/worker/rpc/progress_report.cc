@@ -28,8 +28,8 @@ protocol::Heartbeat ProgressReport::Read() {
   }
   progress.retained_bytes = statistics_.retained_bytes;
   progress.held_seconds = std::chrono::duration<double>(statistics_.paused).count();
-  const auto& staleness = statistics_.staleness.counts();
-  progress.staleness_counts = {staleness.begin(), staleness.end()};
+  const auto& update_staleness = statistics_.update_staleness.counts();
+  progress.update_staleness_counts = {update_staleness.begin(), update_staleness.end()};
   const auto& batches_of_others = statistics_.batches_of_others.counts();
   progress.batches_of_others = {batches_of_others.begin(), batches_of_others.end()};
   const std::chrono::duration<double> busy = busy_.Look(turns, clock_.Now());

@@ -27,9 +27,9 @@ WorkerMetrics::WorkerMetrics(metrics::Registry& registry)
                                      "Payload bytes of pushes, repeated ones included")),
       fetch_bytes(registry.AddCounter("adamant_worker_fetch_bytes_total",
                                       "Payload bytes of values fetched")),
-      staleness(registry.AddHistogram(
+      update_staleness(registry.AddHistogram(
           "adamant_worker_update_staleness",
-          "Updates by others between a push and the fetch it was computed from, largest of a reply",
+          "Updates of a shard between a fetch and the push computed from it, largest of a reply",
           kStalenessBounds)),
       registry_(registry),
       threads_(registry.AddGauge("adamant_worker_threads", "Training threads")),
@@ -98,7 +98,7 @@ void WorkerMetrics::Update(const Learner& learner,
   held_.Reach(std::chrono::duration<double>(exchange.paused).count());
   retained_.Set(static_cast<double>(exchange.retained_bytes));
   fetches_.Reach(static_cast<double>(exchange.fetches));
-  staleness_batches_.Set(exchange.gap_batches);
+  staleness_batches_.Set(exchange.staleness_batches);
   rate_factor_.Set(exchange.correction.rate);
   memory_factor_.Set(exchange.correction.memory);
   exchange_every_.Set(static_cast<double>(exchange.exchange_every));

@@ -25,7 +25,7 @@ class WorkerMetrics {
   const metrics::Histogram fetch_seconds;  ///< likewise
   const metrics::Counter push_bytes;
   const metrics::Counter fetch_bytes;
-  const metrics::Histogram staleness;
+  const metrics::Histogram update_staleness;
 
  private:
   void UpdateDeadUnits(const DeadUnitBoard& board);

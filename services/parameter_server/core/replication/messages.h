@@ -44,7 +44,7 @@ struct LoggedUpdate {
   Correction correction = {};                           ///< of the optimiser
   std::span<const float> values = {};                   ///< dense kinds: one per element
   std::shared_ptr<const SharedOperands> operands = {};  ///< kOuterProduct
-  std::uint64_t fetched_version = 0;                    ///< at the primary only, for staleness
+  std::uint64_t fetched_version = 0;  ///< at the primary only, for update staleness
 };
 
 /// One change of a record.

@@ -151,7 +151,8 @@ bool LiveShard::Admit(const CommittedUpdate& update, ShardAck& ack) {
          .expected = content_.sequences.LastOf(logged.writer) + 1,
          .version = content_.version,
          // After a rollback the worker's version may be ahead.
-         .staleness = next && before > logged.fetched_version ? before - logged.fetched_version : 0,
+         .update_staleness =
+             next && before > logged.fetched_version ? before - logged.fetched_version : 0,
          .persisted = PersistedLocked(logged.writer),
          .configuration_version = update.configuration_version,
          .examples = examples_};

@@ -70,7 +70,7 @@ void Count(std::span<const ShardAck> acks, const TrafficMetrics& metrics) {
   for (const ShardAck& ack : acks) {
     metrics.updates[static_cast<std::size_t>(ack.outcome)].Increment();
     if (ack.outcome == PushOutcome::kApplied) {
-      metrics.staleness.Observe(static_cast<double>(ack.staleness));
+      metrics.update_staleness.Observe(static_cast<double>(ack.update_staleness));
     }
   }
 }

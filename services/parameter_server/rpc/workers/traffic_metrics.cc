@@ -13,9 +13,10 @@ TrafficMetrics::TrafficMetrics(metrics::Registry& registry)
           "adamant_parameter_server_apply_seconds",
           "Time from a push's arrival until all of it is committed and applied.",
           metrics::ExponentialBounds(1e-5, 4, 12))),
-      staleness(registry.AddHistogram("adamant_parameter_server_update_staleness",
-                                      "Updates applied between a worker's fetch and its update.",
-                                      metrics::ExponentialBounds(1, 2, 14))) {
+      update_staleness(
+          registry.AddHistogram("adamant_parameter_server_update_staleness",
+                                "Updates applied between a worker's fetch and its update.",
+                                metrics::ExponentialBounds(1, 2, 14))) {
   // In the order of PushOutcome.
   for (const std::string_view outcome : {"applied",
                                          "duplicate",

@@ -15,7 +15,7 @@ struct TrafficMetrics {
   metrics::Counter push_bytes;
   metrics::Counter fetch_bytes;
   metrics::Histogram apply_seconds;
-  metrics::Histogram staleness;
+  metrics::Histogram update_staleness;
 };
 
 }  // namespace adamant::parameter_server

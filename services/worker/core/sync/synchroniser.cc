@@ -54,12 +54,12 @@ void Synchroniser::OnParameterServer(ServerSlot server, bool connected) {
 absl::Status Synchroniser::OnPushReply(const PushReply& reply, Clock::TimePoint now) {
   for (const ShardAck& ack : reply.acks) {
     if (ack.outcome == PushOutcome::kApplied) {
-      statistics_.staleness.Add(ack.staleness);
+      statistics_.update_staleness.Add(ack.update_staleness);
     }
   }
   if (const std::optional<Sequence> sequence = pushes_.SequenceOf(reply.request)) {
     asynchrony_.meter().OnReply(*sequence, reply.acks);
-    if (const double gap = asynchrony_.meter().last_gap(); gap >= 0) {
+    if (const double gap = asynchrony_.meter().last_gap_examples(); gap >= 0) {
       statistics_.batches_of_others.Add(
           static_cast<std::uint64_t>(gap / static_cast<double>(learner_.options().batch_size)));
     }
@@ -313,7 +313,7 @@ SynchroniserStatistics Synchroniser::statistics() const {
   statistics.updates_resent = pushes_.resent_updates();
   statistics.retained_bytes = store_.retained_bytes();
   statistics.paused = pause_.paused();
-  statistics.gap_batches = asynchrony_.gap_batches();
+  statistics.staleness_batches = asynchrony_.staleness_batches();
   statistics.correction = asynchrony_.guidance().correction;
   statistics.gain = asynchrony_.gain();
   statistics.exchange_every = learner_.PushEvery();

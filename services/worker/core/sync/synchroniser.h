@@ -44,9 +44,9 @@ struct SynchroniserStatistics {
   std::uint64_t fetches = 0;
   std::uint64_t retained_bytes = 0;      ///< now
   Clock::Duration paused{};              ///< for which pushes were paused for checkpoints
-  StalenessHistogram staleness;          ///< in pushes
-  StalenessHistogram batches_of_others;  ///< between a fetch and the push computed from it
-  double gap_batches = 0;                ///< its moving mean now
+  StalenessHistogram update_staleness;   ///< in updates of a shard
+  StalenessHistogram batches_of_others;  ///< staleness: between a fetch and the push of it
+  double staleness_batches = 0;          ///< its moving mean now
   Correction correction;                 ///< now
   double gain = 1;                       ///< of the rate, as the swings of the weights allow
   std::uint64_t exchange_every = 0;      ///< batches of a thread between two pushes, now

@@ -97,7 +97,7 @@ void AddTime(double seconds, double& mean) {
 
 double MemoryOf(const AsynchronyOptions& options,
                 const Others& others,
-                double gap_batches,
+                double staleness_batches,
                 std::uint64_t exchange_every) {
   if (!HasMomentum(options)) {
     return 1;
@@ -111,7 +111,7 @@ double MemoryOf(const AsynchronyOptions& options,
     return 1 + share;
   }
   const double remembered = static_cast<double>(exchange_every) / (1 - options.momentum);
-  return 1 + share * std::max(0.0, kMemoryPerGap * gap_batches / remembered - 1);
+  return 1 + share * std::max(0.0, kMemoryPerGap * staleness_batches / remembered - 1);
 }
 
 // Steps from a fetch to where the push begun from it lands, a step after it is sent. Pushes that
@@ -173,8 +173,8 @@ Asynchrony::Asynchrony(const AsynchronyOptions& options, const UpdatePlan& plan,
   guidance_.exchange_every = options.exchange_every;
 }
 
-double Asynchrony::gap_batches() const {
-  return meter_.gap() / static_cast<double>(options_.batch_size);
+double Asynchrony::staleness_batches() const {
+  return meter_.gap_examples() / static_cast<double>(options_.batch_size);
 }
 
 // Before it is measured: as many as there are.
@@ -200,7 +200,7 @@ double Asynchrony::DelaySteps() const {
     return expected;
   }
   const double per_step = OthersPerOwn() * static_cast<double>(options_.threads);
-  const double measured = per_step > 0 ? gap_batches() / per_step : 0;
+  const double measured = per_step > 0 ? staleness_batches() / per_step : 0;
   return HasWritten(options_) ? std::max(measured, expected) : measured;
 }
 
@@ -273,15 +273,15 @@ void Asynchrony::OnRenewed() {
 void Asynchrony::Correct() {
   const Others others = {.per_own = OthersPerOwn(), .workers = workers_};
   const double rate = RateOf(options_, others, DelaySteps());
-  const double memory = MemoryOf(options_, others, gap_batches(), PushEvery());
+  const double memory = MemoryOf(options_, others, staleness_batches(), PushEvery());
   guidance_.correction = {.rate = static_cast<float>(rate * gain()),
                           .memory = static_cast<float>(memory)};
   guidance_.look_ahead = 0;
   if (HasMomentum(options_) && !IsBesideOne(options_, others) && meter_.moved() > 0) {
     const double carries = options_.momentum / (1 - options_.momentum);
-    guidance_.look_ahead =
-        static_cast<float>(std::min(1.0, Crowd()) *
-                           std::min({meter_.gap() / meter_.moved(), carries, kMostLookAhead}));
+    guidance_.look_ahead = static_cast<float>(
+        std::min(1.0, Crowd()) *
+        std::min({meter_.gap_examples() / meter_.moved(), carries, kMostLookAhead}));
   }
 }
 

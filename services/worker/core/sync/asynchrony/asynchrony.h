@@ -95,8 +95,8 @@ class Asynchrony {
   /// Others have trained beside this worker.
   [[nodiscard]] bool active() const { return active_; }
 
-  /// Batches of others between a fetch and the push computed from it.
-  [[nodiscard]] double gap_batches() const;
+  /// The staleness: batches of others between a fetch and the push computed from it, a moving mean.
+  [[nodiscard]] double staleness_batches() const;
   /// The share of the rate that GainControl leaves.
   [[nodiscard]] double gain() const;
 

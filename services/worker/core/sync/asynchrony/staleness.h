@@ -7,8 +7,8 @@
 
 namespace adamant::worker {
 
-/// Counts updates by staleness: how many other updates their shard took between the fetch they were
-/// computed from and themselves. Threads: one at a time.
+/// Histogram of staleness, whose unit its user says: batches of other workers, or updates of a
+/// shard. Threads: one at a time.
 class StalenessHistogram {
  public:
   static constexpr std::size_t kBuckets = 24;

@@ -39,12 +39,12 @@ class StalenessMeter {
 
   /// Examples of others that the servers took between a fetch of this worker and the push whose
   /// first batches were computed from it: a moving mean. 0 before the first.
-  [[nodiscard]] double gap() const { return gap_; }
+  [[nodiscard]] double gap_examples() const { return gap_; }
 
   [[nodiscard]] bool knows_gap() const { return gaps_ > 0; }
 
   /// The same of the last reply; negative when unknown.
-  [[nodiscard]] double last_gap() const { return last_gap_; }
+  [[nodiscard]] double last_gap_examples() const { return last_gap_; }
 
   /// Examples of others for each of this worker's own: a moving mean.
   [[nodiscard]] double others_per_own() const { return own_ > 0 ? others_ / own_ : 0; }

@@ -31,22 +31,22 @@ TEST_F(TrainingMeterTest, AnEpochCountsOnlyWhatItsHeartbeatsAdd) {
 
 TEST_F(TrainingMeterTest, AWorkersHistogramIsNoLongerThanItsBound) {
   WorkerProgress progress{.trained_examples = 1};
-  progress.staleness_counts.assign(10'000, 1);
+  progress.update_staleness_counts.assign(10'000, 1);
   meter_.StartEpoch(1);
   meter_.OnWorker(0, 1, progress, At(0));
   EpochResult row;
   meter_.Fill(row);
-  EXPECT_EQ(row.staleness_counts, std::vector<std::uint64_t>(kStalenessBins, 1));
+  EXPECT_EQ(row.update_staleness_counts, std::vector<std::uint64_t>(kStalenessBins, 1));
 }
 
 TEST_F(TrainingMeterTest, ANewIncarnationStartsFromZero) {
   meter_.StartEpoch(1);
-  meter_.OnWorker(0, 1, {.trained_examples = 100, .staleness_counts = {5}}, At(0));
-  meter_.OnWorker(0, 2, {.trained_examples = 30, .staleness_counts = {1, 2}}, At(1));
+  meter_.OnWorker(0, 1, {.trained_examples = 100, .update_staleness_counts = {5}}, At(0));
+  meter_.OnWorker(0, 2, {.trained_examples = 30, .update_staleness_counts = {1, 2}}, At(1));
   EpochResult row;
   meter_.Fill(row);
   EXPECT_EQ(row.trained, 130u);
-  EXPECT_THAT(row.staleness_counts, testing::ElementsAre(6u, 2u));
+  EXPECT_THAT(row.update_staleness_counts, testing::ElementsAre(6u, 2u));
 }
 
 TEST_F(TrainingMeterTest, WhatAProcessHadDoneBeforeItWasHeardOfWasNotWatched) {
@@ -189,7 +189,7 @@ class UnattendedMeterTest : public TrainingMeterTest {
     progress.correct = trained / 2;
     progress.loss_sum = 0.5 * static_cast<double>(trained);
     progress.updates_lost = lost;
-    progress.staleness_counts = {trained};
+    progress.update_staleness_counts = {trained};
     meter_.OnWorker(slot, 1, progress, TrainingMeter::TimePoint{});
   }
 
@@ -209,7 +209,7 @@ TEST_F(UnattendedMeterTest, WhatAWorkerOfAnEarlierControllerSaysFirstIsOfBefore)
   Hear(0, 100'300, 2);
   EXPECT_EQ(Row().trained, 300U);
   EXPECT_DOUBLE_EQ(Row().training_loss, 0.5);
-  EXPECT_EQ(Row().staleness_counts.front(), 300U);
+  EXPECT_EQ(Row().update_staleness_counts.front(), 300U);
   EXPECT_EQ(state_.unrecorded_losses, 2U);
 }
 

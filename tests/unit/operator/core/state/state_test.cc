@@ -19,7 +19,7 @@ JobState Example() {
   state.step = Step::kSnapshot;
   state.epoch = 7;
   state.row = {.epoch = 7, .snapshot = 9, .counted = 100, .training_loss = 0.25};
-  state.row.staleness_counts = {1, 2, 3};
+  state.row.update_staleness_counts = {1, 2, 3};
   state.last_snapshot = 9;
   Configuration bucket{
       .version = 7, .generation = 2, .primary = {2, 5}, .replicas = {{2, 5}, {0, 1}}};
@@ -54,7 +54,7 @@ TEST(StateCodecTest, StateAndResultsComeBackAsTheyWere) {
 
 TEST(StateCodecTest, AResultIsNoLargerThanItsBound) {
   EpochResult row;
-  row.staleness_counts.resize(kStalenessBins);
+  row.update_staleness_counts.resize(kStalenessBins);
   row.batches_of_others.resize(kStalenessBins);
   EXPECT_EQ(Encode(row).size(), kLargestResult);
 }
@@ -84,7 +84,7 @@ std::string AsVersion(char version, const JobState& state, std::size_t newer) {
   constexpr std::size_t kBefore = 6 + 16 + 1;  // numbers before the row's first list, with its size
   std::string bytes = Encode(state);
   bytes.resize(bytes.size() - 8 - newer);
-  const std::size_t counts = state.row.staleness_counts.size();
+  const std::size_t counts = state.row.update_staleness_counts.size();
   if (version < 5) {
     bytes.erase(8 * (kBefore + counts), 16);
   }
@@ -156,7 +156,7 @@ TEST(StateCodecTest, WhatTheOpenEpochHasCountedComesBack) {
                   .loss_sum = 25.5,
                   .correct = 80,
                   .pushes_refused = 2,
-                  .staleness_counts = {1, 2},
+                  .update_staleness_counts = {1, 2},
                   .batches_of_others = {3}};
   state.losses_told = {{}, {.incarnation = 4, .updates = 230}};
   state.rolled_back = {.open = true, .updates = 240, .lost = 230, .worker_ended = true};

@@ -20,7 +20,7 @@ const ObjectKey kFirst{"team", "mnist-epochs-0"};
 /// With as many numbers as a result can have.
 std::string LargestRow(DataEpoch epoch, std::uint64_t attempt = 1) {
   EpochResult row{.epoch = epoch, .attempt = attempt};
-  row.staleness_counts.assign(controller::kStalenessBins, UINT64_MAX);
+  row.update_staleness_counts.assign(controller::kStalenessBins, UINT64_MAX);
   row.batches_of_others.assign(controller::kStalenessBins, UINT64_MAX);
   return Encode(row);
 }

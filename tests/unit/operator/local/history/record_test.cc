@@ -28,7 +28,7 @@ EpochResult Result(DataEpoch epoch) {
   result.top1 = 0.9;
   result.validated = 100;
   result.seconds = 2;
-  result.staleness_counts = {8, 1, 1};
+  result.update_staleness_counts = {8, 1, 1};
   return result;
 }
 
@@ -79,7 +79,7 @@ TEST(CsvTest, TheLastColumnsAreOfTheAttempt) {
 TEST(CsvTest, WhatWasNotMeasuredIsEmpty) {
   EpochResult result = Result(3);
   result.trained = 0;
-  result.staleness_counts.clear();
+  result.update_staleness_counts.clear();
   result.evaluation_seconds = 0.5;
   EXPECT_EQ(MetricsCsvRow(result),
             "3,1000,0,0,0,,,0.900000,0.000000,100,2.000,0.500,,,,,0,0,0,4,1,\n");

@@ -53,7 +53,7 @@ TEST(ControlCodecTest, HeartbeatsOfEveryRoleAreRead) {
   const auto progress = std::get<protocol::WorkerProgress>(heartbeat.progress);
   EXPECT_EQ(progress.trained_examples, 5u);
   EXPECT_EQ(heartbeat.busy_seconds, 1.5);
-  EXPECT_EQ(progress.staleness_counts, std::vector<std::uint64_t>{2});
+  EXPECT_EQ(progress.update_staleness_counts, std::vector<std::uint64_t>{2});
   message.mutable_heartbeat()->mutable_parameter_server()->set_alarm("disk full");
   const auto server = std::get<protocol::Heartbeat>(*Decode(message));
   EXPECT_EQ(std::get<protocol::ParameterServerProgress>(server.progress).alarm, "disk full");
@@ -250,7 +250,7 @@ TEST(ControlCodecTest, AWorkersProgressIsSentWhole) {
                                          .pushes_acknowledged = 4,
                                          .pushes_refused = 5,
                                          .updates_lost = 6,
-                                         .staleness_counts = {7, 8},
+                                         .update_staleness_counts = {7, 8},
                                          .epoch = 9,
                                          .updates_resent = 10,
                                          .retained_bytes = 11,
@@ -268,7 +268,7 @@ TEST(ControlCodecTest, AWorkersProgressIsSentWhole) {
   EXPECT_EQ(heard.pushes_acknowledged, 4u);
   EXPECT_EQ(heard.pushes_refused, 5u);
   EXPECT_EQ(heard.updates_lost, 6u);
-  EXPECT_EQ(heard.staleness_counts, said.staleness_counts);
+  EXPECT_EQ(heard.update_staleness_counts, said.update_staleness_counts);
   EXPECT_EQ(heard.epoch, 9u);
   EXPECT_EQ(heard.updates_resent, 10u);
   EXPECT_EQ(heard.retained_bytes, 11u);

@@ -124,10 +124,10 @@ TEST_F(LiveShardTest, StalenessCountsTheUpdatesSinceTheFetch) {
     Enqueue(*shard, 1, gradient, slot, slot == 3 ? 100 : 1);
   }
   shard->Drain();
-  EXPECT_EQ(acks_[0].staleness, 0u);
-  EXPECT_EQ(acks_[1].staleness, 0u);
-  EXPECT_EQ(acks_[2].staleness, 1u);
-  EXPECT_EQ(acks_[3].staleness, 0u);  // the bucket was rolled back below the fetch
+  EXPECT_EQ(acks_[0].update_staleness, 0u);
+  EXPECT_EQ(acks_[1].update_staleness, 0u);
+  EXPECT_EQ(acks_[2].update_staleness, 1u);
+  EXPECT_EQ(acks_[3].update_staleness, 0u);  // the bucket was rolled back below the fetch
 }
 
 TEST_F(LiveShardTest, AReadSaysWhichUpdatesOfTheAskerItIncludes) {

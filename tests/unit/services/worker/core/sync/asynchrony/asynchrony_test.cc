@@ -161,7 +161,7 @@ TEST(AsynchronyTest, ManyBeginWithOneWorkersRateTogetherAndMeetOften) {
   EXPECT_NEAR(crowd.asynchrony.gain(), 1.0 / 16, 0.01);
   crowd.Train(300);
   EXPECT_EQ(crowd.asynchrony.guidance().exchange_every, 1);
-  EXPECT_NEAR(crowd.asynchrony.gap_batches(), 15, 1);
+  EXPECT_NEAR(crowd.asynchrony.staleness_batches(), 15, 1);
   EXPECT_NEAR(crowd.asynchrony.guidance().correction.rate, 1, 1e-6);  // as nothing ever turns
   EXPECT_GT(crowd.asynchrony.guidance().correction.memory, 1.8);
   EXPECT_NEAR(crowd.asynchrony.guidance().look_ahead, 1, 0.1);
@@ -235,7 +235,7 @@ TEST(ExpectTest, IsWhatWorkersComeTo) {
       const Guidance& guidance = crowd.asynchrony.guidance();
       EXPECT_EQ(expected.push_every, guidance.exchange_every) << workers;
       EXPECT_EQ(expected.fetch_every, guidance.exchange_every) << workers;
-      EXPECT_NEAR(expected.staleness_batches, crowd.asynchrony.gap_batches(), 0.1) << workers;
+      EXPECT_NEAR(expected.staleness_batches, crowd.asynchrony.staleness_batches(), 0.1) << workers;
       EXPECT_NEAR(
           expected.correction.rate, guidance.correction.rate / crowd.asynchrony.gain(), 0.01)
           << workers;

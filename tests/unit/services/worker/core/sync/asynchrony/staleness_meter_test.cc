@@ -48,7 +48,7 @@ TEST(StalenessMeterTest, OwnExamplesAreNoStaleness) {
     shard.Fetch();
   }
   EXPECT_FALSE(meter.seen_others());
-  EXPECT_EQ(meter.gap(), 0);
+  EXPECT_EQ(meter.gap_examples(), 0);
   EXPECT_EQ(meter.others_per_own(), 0);
 }
 
@@ -62,7 +62,7 @@ TEST(StalenessMeterTest, CountsWhatOthersDidBetweenAFetchAndThePushComputedFromI
     shard.Arrive();
     shard.Fetch();
   }
-  EXPECT_NEAR(meter.gap(), 224, 1);
+  EXPECT_NEAR(meter.gap_examples(), 224, 1);
   EXPECT_NEAR(meter.others_per_own(), 7, 0.1);
   EXPECT_EQ(meter.moved(), 224);
 }
@@ -96,7 +96,7 @@ TEST(StalenessMeterTest, APushIsAsOldAsItsFirstBatch) {
     shard.Arrive();
     shard.Fetch();
   }
-  EXPECT_NEAR(meter.gap(), 11 * 96, 1);
+  EXPECT_NEAR(meter.gap_examples(), 11 * 96, 1);
   EXPECT_NEAR(meter.others_per_own(), 3.3, 0.05);
 }
 
@@ -146,7 +146,7 @@ TEST(StalenessMeterTest, OnePauseDoesNotCountForLong) {
     round(100);
   }
   round(1'000'000);
-  EXPECT_LT(meter.gap(), 200);
+  EXPECT_LT(meter.gap_examples(), 200);
 }
 
 TEST(StalenessMeterTest, AServerThatCountsFromZeroAgainIsLeftOut) {
@@ -157,7 +157,7 @@ TEST(StalenessMeterTest, AServerThatCountsFromZeroAgainIsLeftOut) {
   shard.Push(32);
   shard.Forget();
   shard.Arrive();
-  EXPECT_LT(meter.last_gap(), 0);
+  EXPECT_LT(meter.last_gap_examples(), 0);
 }
 
 }  // namespace
