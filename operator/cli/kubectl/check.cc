@@ -79,11 +79,11 @@ absl::Status RunCheck(Session& session, TrainingCheck& check) {
   ADAMANT_ASSIGN_OR_RETURN(const TrainingCheck::Seconds trains, check.AwaitTraining());
   session.print(cli::Text("trains after %.1f s\n", trains.count()));
   for (const char* role : kRoles) {
-    ADAMANT_ASSIGN_OR_RETURN(const TrainingCheck::Recovery recovery, check.LosePod(role));
+    ADAMANT_ASSIGN_OR_RETURN(const TrainingCheck::Replacement replacement, check.LosePod(role));
     session.print(cli::Text("%s-0 deleted: another pod after %.1f s, joined after %.1f s\n",
                             role,
-                            recovery.made.count(),
-                            recovery.joined.count()));
+                            replacement.made.count(),
+                            replacement.joined.count()));
   }
   ADAMANT_ASSIGN_OR_RETURN(const double accuracy, check.Finish());
   session.print(cli::Text("succeeded, top-1 %.1f %%\n", 100 * accuracy));

@@ -50,7 +50,7 @@ struct FailoverReport {
   std::uint64_t restores = 0;
 };
 
-/// Keeps count of what happens to buckets: promotions and how long they took, updates, rollbacks.
+/// Keeps count of what happens to buckets: promotions and how long they took, updates, restores.
 /// Threads: one thread at a time.
 class Failovers {
  public:
@@ -63,7 +63,8 @@ class Failovers {
   /// A secondary has taken over, which was no transfer.
   void OnPromoted(BucketId bucket, TimePoint now);
 
-  /// The bucket came back from disk with this number of updates. Returns how many that rolls back.
+  /// The bucket came back from disk with this number of updates. Returns how many are rolled back
+  /// by that.
   std::uint64_t OnRestored(BucketId bucket, std::uint64_t updates);
 
   /// The new primary has told how long its promotion took.

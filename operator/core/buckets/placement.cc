@@ -19,8 +19,9 @@ Placement::Placement(const JobSettings& settings,
       balancer_(settings),
       servers_(settings, processes),
       copies_(settings, configurations_, servers_),
-      rollback_(settings, state, configurations_, servers_),
-      recovery_(settings, state, outbox, configurations_, dead_servers_, servers_, rollback_),
+      checkpoint_return_(settings, state, configurations_, servers_),
+      restorer_(
+          settings, state, outbox, configurations_, dead_servers_, servers_, checkpoint_return_),
       publisher_(state, processes) {}
 
 void Placement::Begin(bool none_lives, bool in_order, TimePoint now) {
@@ -28,8 +29,8 @@ void Placement::Begin(bool none_lives, bool in_order, TimePoint now) {
   if (none_lives && dead_servers_.MarkAllDead()) {
     outbox_.StateChanged();
   }
-  rollback_.Begin(none_lives);
-  recovery_.Begin(in_order);
+  checkpoint_return_.Begin(none_lives);
+  restorer_.Begin(in_order);
   unsettled_ = true;
 }
 
@@ -37,7 +38,7 @@ void Placement::OnJoined() { unsettled_ = true; }
 
 void Placement::OnLost(std::uint32_t slot, TimePoint now) {
   configurations_.OnGone(servers_.ServerIdOf(slot));
-  recovery_.OnLost(slot);
+  restorer_.OnLost(slot);
   servers_.OnLost(slot, now);
   unsettled_ = true;
 }
@@ -53,13 +54,13 @@ void Placement::OnExited(ServerId server) {
 void Placement::OnStored(std::uint32_t slot, const StoredBuckets& stored) {
   const ServerId server = servers_.ServerIdOf(slot);
   servers_.OnOpened(slot);
-  recovery_.OnStored(server, stored);
-  rollback_.OnStored(server, stored);
+  restorer_.OnStored(server, stored);
+  checkpoint_return_.OnStored(server, stored);
   const std::vector<Balancer::Server> servers = servers_.All();
   if (state_.buckets.empty() && std::ranges::all_of(servers, &Balancer::Server::running)) {
     configurations_.Assign(balancer_.Assign(servers));
     state_.histories.assign(settings_.buckets, {});
-    recovery_.ForgetRetained();
+    restorer_.ForgetRetained();
   }
   // The folder names who had it before; the sender itself lives, whatever it says.
   if (dead_servers_.MarkDeadUpTo(
@@ -97,7 +98,7 @@ void Placement::OnServing(ServerId server, const BucketState& state) {
     return;
   }
   if (state.lost) {
-    unsettled_ = recovery_.OnRejected(server, state) || unsettled_;
+    unsettled_ = restorer_.OnRejected(server, state) || unsettled_;
     return;
   }
   const bool restoring =
@@ -108,7 +109,7 @@ void Placement::OnServing(ServerId server, const BucketState& state) {
 }
 
 void Placement::ServeAgain(BucketId bucket, const BucketState& state, bool restored) {
-  recovery_.OnServed(bucket);
+  restorer_.OnServed(bucket);
   if (state.failover) {
     failovers_.OnTimes(bucket, *state.failover);
     outbox_.Add(FailoverPhase{FailoverPhase::Kind::kDetect, state.failover->detect_seconds});
@@ -117,7 +118,7 @@ void Placement::ServeAgain(BucketId bucket, const BucketState& state, bool resto
   }
   if (restored) {
     const std::uint64_t lost = failovers_.OnRestored(bucket, state.updates);
-    recovery_.OnRestored(bucket, state.updates, lost);
+    restorer_.OnRestored(bucket, state.updates, lost);
   }
   unsettled_ = true;
 }
@@ -158,16 +159,16 @@ absl::Status Placement::Settle(TimePoint now) {
     return absl::OkStatus();
   }
   unsettled_ = false;
-  if (state_.recovery.going_back && !rollback_.went_back() && !recovery_.GoBack()) {
+  if (state_.recovery.going_back && !checkpoint_return_.went_back() && !restorer_.GoBack()) {
     return absl::OkStatus();
   }
   DecidePromotions(now);
   const std::vector<Balancer::Server> servers = servers_.All();
-  if (absl::Status end = recovery_.BringBack(servers, now); !end.ok()) {
+  if (absl::Status end = restorer_.BringBack(servers, now); !end.ok()) {
     return end;
   }
   dead_servers_.Prune();
-  recovery_.TellRestored();
+  restorer_.TellRestored();
   Plan(servers, now);
   if (configurations_.TakeChanged() || publisher_.changed()) {
     publisher_.SetChanged();
@@ -199,13 +200,13 @@ void Placement::DecidePromotions(TimePoint now) {
 }
 
 void Placement::OnJobBegun() {
-  rollback_.OnJobBegun();
-  recovery_.OnJobBegun();
+  checkpoint_return_.OnJobBegun();
+  restorer_.OnJobBegun();
 }
 
 void Placement::OnGoingBack() {
-  rollback_.OnGoingBack();
-  recovery_.OnGoingBack();
+  checkpoint_return_.OnGoingBack();
+  restorer_.OnGoingBack();
   copies_.Forget();
   timer_.reset();
   unsettled_ = true;
@@ -214,15 +215,15 @@ void Placement::OnGoingBack() {
 // PlacementHint, and when to look again.
 void Placement::Plan(const std::vector<Balancer::Server>& servers, TimePoint now) {
   balancer_.PlaceHints(servers, configurations_, now);
-  recovery_.OnHinted();
+  restorer_.OnHinted();
   copies_.OnSettled(now);
-  rollback_.OnSettled(copies_.all_served());
+  checkpoint_return_.OnSettled(copies_.all_served());
   for (const double seconds : failovers_.OnConfigurationsChanged(now)) {
     outbox_.Add(FailoverPhase{FailoverPhase::Kind::kCatchUp, seconds});
   }
   timer_.reset();
   for (const std::optional<TimePoint>& time : {promotions_.NextTimer(),
-                                               recovery_.NextTimer(now),
+                                               restorer_.NextTimer(now),
                                                Balancer::NextTimer(servers, now),
                                                copies_.NextTimer(now)}) {
     if (time && (!timer_ || *time < *timer_)) {

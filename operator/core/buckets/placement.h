@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "operator/core/buckets/balancer.h"
 #include "operator/core/buckets/bucket_copies.h"
-#include "operator/core/buckets/bucket_recovery.h"
-#include "operator/core/buckets/checkpoint_rollback.h"
+#include "operator/core/buckets/bucket_restorer.h"
+#include "operator/core/buckets/checkpoint_return.h"
 #include "operator/core/buckets/configurations.h"
 #include "operator/core/buckets/dead_servers.h"
 #include "operator/core/buckets/failovers.h"
@@ -47,7 +47,7 @@ class Placement {
   void OnLost(std::uint32_t slot, TimePoint now);
   void OnExited(ServerId server);
   /// Nobody can send again what the worker has pushed.
-  void OnWorkerLost() { recovery_.ForgetRetained(); }
+  void OnWorkerLost() { restorer_.ForgetRetained(); }
   void OnStored(std::uint32_t slot, const StoredBuckets& stored);
   void OnProposals(std::uint32_t slot, const Proposals& proposals, TimePoint now);
   void OnReady(std::uint32_t slot, const BucketsReady& ready);
@@ -61,16 +61,16 @@ class Placement {
   /// nothing since the newest checkpoint, and the job is better off there.
   absl::Status Settle(TimePoint now);
 
-  /// The job has begun under this controller: from now on a lost bucket does not roll back the
+  /// The job has begun under this controller: from now on a lost bucket does not set back the
   /// whole job to its checkpoint.
   void OnJobBegun();
 
   /// Every process is being ended, and the state says that the job goes back: when new ones run on
-  /// all disks that have the checkpoint, Settle rolls all buckets back to it.
+  /// all disks that have the checkpoint, Settle sets all buckets back to it.
   void OnGoingBack();
 
   /// Returns true if Settle has brought all buckets back to the checkpoint since the last call.
-  bool TakeRolledBack() { return rollback_.TakeRolledBack(); }
+  bool TakeReturned() { return checkpoint_return_.TakeReturned(); }
 
   /// Returns when Settle should be called though nothing has happened.
   [[nodiscard]] std::optional<TimePoint> NextTimer() const { return timer_; }
@@ -83,8 +83,8 @@ class Placement {
   [[nodiscard]] const Failovers& failovers() const { return failovers_; }
   [[nodiscard]] const ParameterServers& servers() const { return servers_; }
   [[nodiscard]] const BucketCopies& copies() const { return copies_; }
-  [[nodiscard]] std::optional<DiskWait> WaitsForDisks() const { return recovery_.WaitsForDisks(); }
-  [[nodiscard]] const CheckpointRollback& rollback() const { return rollback_; }
+  [[nodiscard]] std::optional<DiskWait> WaitsForDisks() const { return restorer_.WaitsForDisks(); }
+  [[nodiscard]] const CheckpointReturn& checkpoint_return() const { return checkpoint_return_; }
 
  private:
   void OnServing(ServerId server, const BucketState& state);
@@ -103,8 +103,8 @@ class Placement {
   const Balancer balancer_;
   ParameterServers servers_;
   BucketCopies copies_;
-  CheckpointRollback rollback_;
-  BucketRecovery recovery_;
+  CheckpointReturn checkpoint_return_;
+  BucketRestorer restorer_;
   MembershipPublisher publisher_;
 
   std::optional<TimePoint> timer_;

@@ -122,7 +122,7 @@ absl::Status Restores::NobodyHas(BucketId bucket, const Loss& loss) const {
     const auto stored = buckets.find(bucket);
     const std::string what = stored == buckets.end() ? "nothing is stored"
                              : stored->second.complete
-                                 ? "what is stored is older than the last rollback"
+                                 ? "what is stored is older than what was restored last"
                                  : stored->second.detail;
     const std::string name = ToString(SlotId{Role::kParameterServer, replica.slot});
     const auto same = std::ranges::find(disks, what, &std::pair<std::string, std::string>::first);

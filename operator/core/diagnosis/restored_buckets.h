@@ -26,7 +26,8 @@ class RestoredBuckets {
   /// From now on servers end in any way.
   void OnJobBegun() { ended_in_order_ = false; }
 
-  /// The bucket came back on this server. `lost`: updates that this rolls back, as far as is known.
+  /// The bucket came back on this server. `lost`: updates that are rolled back by it, as far as is
+  /// known.
   void Add(BucketId bucket, SlotId server, std::uint64_t lost);
 
   /// All that were lost are back: tells of them, and of the losses that are known (a controller

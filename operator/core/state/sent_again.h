@@ -9,7 +9,7 @@
 /// that live send again what they retain of them, and tell how many they could not.
 namespace adamant::controller {
 
-/// A bucket came back from disk. `updates`: that this rolls back, as far as is known.
+/// A bucket came back from disk. `updates`: that are rolled back by it, as far as is known.
 void CountRolledBack(JobState& state, std::uint64_t updates);
 
 /// So many more updates are lost: nobody has them any more.

@@ -84,7 +84,7 @@ void EpochSequence::Begin(TimePoint now) {
   }
 }
 
-void EpochSequence::RollBack() {
+void EpochSequence::OnWentBack() {
   if (!EndedWithCheckpoint(state_)) {  // taken within this epoch, or at the end of the one before
     const bool made_anew = state_.checkpoint.buckets.empty();
     state_.step = made_anew ? Step::kFirstWeights : Step::kTraining;

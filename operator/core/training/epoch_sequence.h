@@ -40,7 +40,7 @@ class EpochSequence {
                 DivergenceWatch& watch);
 
   /// The buckets have come back as the state's checkpoint has them: goes back to that moment.
-  void RollBack();
+  void OnWentBack();
 
   /// The job goes back: its processes end, and nothing is waited for any more. Begin follows.
   void Abandon();

@@ -110,7 +110,7 @@ absl::Status GoingBack::OnLostBucket(const absl::Status& why, TimePoint now) {
   const Recovery before = state_.recovery;
   const bool returns = settings_.only_checkpoints || absl::IsAborted(why);
   if (!returns || !ReturnToCheckpoint(state_, std::max(meter_.counted(), state_.row.counted))) {
-    return {why.code(), placement_.rollback().WhatHelps(why)};
+    return {why.code(), placement_.checkpoint_return().WhatHelps(why)};
   }
   const Recovery& recovery = state_.recovery;
   outbox_.StateChanged();
@@ -147,7 +147,7 @@ absl::Status GoingBack::FallBackFurther(const absl::Status& why, TimePoint now) 
 }
 
 void GoingBack::OnServerLost(TimePoint now) {
-  if (placement_.rollback().went_back()) {
+  if (placement_.checkpoint_return().went_back()) {
     EndAll(now);
   }
 }

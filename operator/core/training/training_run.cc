@@ -209,8 +209,8 @@ void TrainingRun::PublishMembers(TimePoint now) {
 
 void TrainingRun::Settle(TimePoint now) {
   OnSettled(placement_.Settle(now), now);
-  if (placement_.TakeRolledBack()) {
-    sequence_.RollBack();
+  if (placement_.TakeReturned()) {
+    sequence_.OnWentBack();
   }
   placement_.PublishChanges();
   if (begun_) {
@@ -221,7 +221,7 @@ void TrainingRun::Settle(TimePoint now) {
 
 void TrainingRun::OnSettled(const absl::Status& status, TimePoint now) {
   if (!status.ok()) {
-    const bool any_left = placement_.rollback().MayGoBackLater();
+    const bool any_left = placement_.checkpoint_return().MayGoBackLater();
     outcome_.FailOn(going_back_.OnLostBucket(status, now),
                     any_left ? EndKind::kOther : EndKind::kAllLost);
     StopIfEnding();

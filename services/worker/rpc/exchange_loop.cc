@@ -112,7 +112,7 @@ absl::Status ExchangeLoop::Turn() {
   }
   ADAMANT_RETURN_IF_ERROR(status_);
   ADAMANT_RETURN_IF_ERROR(worker_.synchroniser().Advance(clock_.Now()));
-  recovery_.Look(worker_.synchroniser().pushes_acknowledged(), clock_.WallNow());
+  resumption_.Look(worker_.synchroniser().pushes_acknowledged(), clock_.WallNow());
   SendMessages();
   AnswerController();
   const TimePoint now = clock_.Now();
@@ -146,7 +146,7 @@ void ExchangeLoop::SendProgress() {
 
 void ExchangeLoop::Publish() {
   const SynchroniserStatistics statistics = worker_.synchroniser().statistics();
-  metrics_.Update(worker_.learner(), statistics, recovery_.timestamp());
+  metrics_.Update(worker_.learner(), statistics, resumption_.timestamp());
   report_.Publish(statistics);
 }
 
@@ -225,7 +225,7 @@ void ExchangeLoop::UpdateServers(const protocol::Membership& view) {
     return;
   }
   if (view.version > membership_version_) {
-    recovery_.OnDisturbed(worker_.synchroniser().pushes_acknowledged());
+    resumption_.OnDisturbed(worker_.synchroniser().pushes_acknowledged());
   }
   membership_version_ = view.version;
   worker_.OnPlacement(PlacementViewOf(view));
@@ -238,7 +238,7 @@ ParameterServerHandlers ExchangeLoop::HandlersOfParameterServers() {
   handlers.on_change = [this](ServerSlot server, bool connected) {
     inbox_.Post([this, server, connected] {
       if (!connected) {
-        recovery_.OnDisturbed(worker_.synchroniser().pushes_acknowledged());
+        resumption_.OnDisturbed(worker_.synchroniser().pushes_acknowledged());
       }
       worker_.synchroniser().OnParameterServer(server, connected);
     });

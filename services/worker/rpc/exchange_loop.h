@@ -13,10 +13,10 @@
 #include "services/common/rpc/frame.h"
 #include "services/common/service/service.h"
 #include "services/worker/core/worker.h"
-#include "services/worker/rpc/fault_recovery.h"
 #include "services/worker/rpc/inbox.h"
 #include "services/worker/rpc/progress_report.h"
 #include "services/worker/rpc/request_times.h"
+#include "services/worker/rpc/resumption.h"
 #include "services/worker/rpc/servers/data_server_links.h"
 #include "services/worker/rpc/servers/parameter_server_links.h"
 #include "services/worker/rpc/worker_identity.h"
@@ -87,7 +87,7 @@ class ExchangeLoop {
   DataServerLinks data_servers_;
   std::uint64_t membership_version_ = 0;
   RequestTimes requests_;
-  FaultRecovery recovery_;
+  Resumption resumption_;
   TimePoint keep_leases_at_;
   TimePoint publish_at_;
   absl::Status status_;

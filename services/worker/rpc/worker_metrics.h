@@ -18,7 +18,7 @@ class WorkerMetrics {
   /// `registry` must outlive this.
   explicit WorkerMetrics(metrics::Registry& registry);
 
-  /// Takes over the totals of now. `resumed`: FaultRecovery::timestamp.
+  /// Takes over the totals of now. `resumed`: Resumption::timestamp.
   void Update(const Learner& learner, const SynchroniserStatistics& exchange, double resumed);
 
   const metrics::Histogram push_seconds;   ///< from sending a message to its reply

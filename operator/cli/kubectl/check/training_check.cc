@@ -81,7 +81,7 @@ absl::StatusOr<Json> TrainingCheck::PodOf(const Json& job, const std::string& sl
   return *std::ranges::max_element(pods, {}, GenerationOf);
 }
 
-absl::StatusOr<TrainingCheck::Recovery> TrainingCheck::LosePod(std::string_view role) {
+absl::StatusOr<TrainingCheck::Replacement> TrainingCheck::LosePod(std::string_view role) {
   const std::string slot = std::string(role) + "-0";
   ADAMANT_ASSIGN_OR_RETURN(const Json before, session_.client.Get(kube::kTrainingJobs, job_));
   ADAMANT_ASSIGN_OR_RETURN(const Json lost, PodOf(before, slot));
@@ -99,7 +99,7 @@ absl::StatusOr<TrainingCheck::Recovery> TrainingCheck::LosePod(std::string_view 
       const Seconds joined, Await(slot + " to join the job again", [&](const Json& job) {
         return RestartsOf(job, role) > RestartsOf(before, role) && AllHaveJoined(job, role);
       }));
-  return Recovery{.made = made, .joined = made + joined};
+  return Replacement{.made = made, .joined = made + joined};
 }
 
 absl::StatusOr<double> TrainingCheck::Finish() {

@@ -30,13 +30,13 @@ class TrainingCheck {
   absl::StatusOr<Seconds> AwaitTraining();
 
   /// Times from the deletion of a pod on.
-  struct Recovery {
+  struct Replacement {
     Seconds made;    ///< another pod is made in its place
     Seconds joined;  ///< its process has joined the job
   };
 
   /// Deletes the pod of the role's first slot. `role` is as in labels: "parameter-server".
-  absl::StatusOr<Recovery> LosePod(std::string_view role);
+  absl::StatusOr<Replacement> LosePod(std::string_view role);
 
   /// Has the open epoch be the last one, and returns the accuracy that the job ends with.
   /// Errors: also Aborted where it has not learned.

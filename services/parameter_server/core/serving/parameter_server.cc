@@ -9,8 +9,8 @@ namespace {
 
 using Session = BucketTable::Session;
 
-// Records are few and must not roll back with the shards, so they are logged wherever there is a
-// disk.
+// Records are few and must not be rolled back with the shards, so they are logged wherever there is
+// a disk.
 Replica::Logging LoggingOf(PersistenceMode mode) {
   switch (mode) {
     case PersistenceMode::kDelayed:

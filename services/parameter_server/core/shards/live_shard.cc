@@ -150,7 +150,7 @@ bool LiveShard::Admit(const CommittedUpdate& update, ShardAck& ack) {
          .outcome = next ? PushOutcome::kApplied : PushOutcome::kDuplicate,
          .expected = content_.sequences.LastOf(logged.writer) + 1,
          .version = content_.version,
-         // After a rollback the worker's version may be ahead.
+         // After a restore the worker's version may be ahead.
          .update_staleness =
              next && before > logged.fetched_version ? before - logged.fetched_version : 0,
          .persisted = PersistedLocked(logged.writer),

@@ -37,7 +37,7 @@ struct RetiredPush {
 /// sequences, what is in flight, acknowledged, on disk, to be sent again. Payloads are the
 /// caller's; the scheme is docs/design/0007-updates.md.
 ///
-/// Each shard goes back to its oldest update without an acknowledgement whenever one is refused or
+/// Each shard rewinds to its oldest update without an acknowledgement whenever one is refused or
 /// its way is lost, and sends from there in order; what comes twice its server knows.
 ///
 /// Use: after any call, send what Poll returns, then call Poll again at NextPoll.

@@ -1,4 +1,4 @@
-#include "operator/core/buckets/checkpoint_rollback.h"
+#include "operator/core/buckets/checkpoint_return.h"
 
 #include <algorithm>
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace adamant::controller {
 
-void CheckpointRollback::Begin(bool none_lives) {
-  may_roll_back_ = none_lives && state_.checkpoint.snapshot != 0;
+void CheckpointReturn::Begin(bool none_lives) {
+  may_go_back_ = none_lives && state_.checkpoint.snapshot != 0;
 }
 
-void CheckpointRollback::OnStored(ServerId server, const StoredBuckets& stored) {
+void CheckpointReturn::OnStored(ServerId server, const StoredBuckets& stored) {
   empty_disks_.erase(server.slot);
   const bool is_member = std::ranges::any_of(
       state_.buckets,
@@ -22,7 +22,7 @@ void CheckpointRollback::OnStored(ServerId server, const StoredBuckets& stored) 
   }
 }
 
-bool CheckpointRollback::HasDisksRunning() const {
+bool CheckpointReturn::HasDisksRunning() const {
   const std::vector<Balancer::Server> servers = servers_.All();
   const auto& buckets = state_.checkpoint.buckets;
   return buckets.empty() ? std::ranges::all_of(servers, &Balancer::Server::running)
@@ -31,17 +31,17 @@ bool CheckpointRollback::HasDisksRunning() const {
                            });
 }
 
-bool CheckpointRollback::MayReadCheckpoint() const {
+bool CheckpointReturn::MayReadCheckpoint() const {
   return std::ranges::none_of(state_.checkpoint.buckets, [&](const CheckpointBucket& bucket) {
     const auto empty = empty_disks_.find(bucket.slot);
     return empty != empty_disks_.end() && empty->second >= state_.checkpoint.snapshot;
   });
 }
 
-void CheckpointRollback::RollBack() {
-  may_roll_back_ = false;
+void CheckpointReturn::GoBack() {
+  may_go_back_ = false;
   at_checkpoint_ = true;
-  rolled_back_ = true;
+  returned_ = true;
   UndoUpdates(state_);
   const bool made_anew = state_.checkpoint.buckets.empty();
   const std::vector<ServerId> makers =
@@ -57,11 +57,11 @@ void CheckpointRollback::RollBack() {
   }
 }
 
-bool CheckpointRollback::MayGoBackLater() const {
+bool CheckpointReturn::MayGoBackLater() const {
   return !state_.checkpoint.buckets.empty() && !at_checkpoint_;
 }
 
-std::string CheckpointRollback::WhatHelps(const absl::Status& why) const {
+std::string CheckpointReturn::WhatHelps(const absl::Status& why) const {
   const std::string checkpoint = CheckpointName(state_);
   std::string text(why.message());
   if (MayGoBackLater()) {

@@ -1,4 +1,4 @@
-#include "operator/core/buckets/bucket_recovery.h"
+#include "operator/core/buckets/bucket_restorer.h"
 
 #include <algorithm>
 #include <string>
@@ -9,29 +9,29 @@
 
 namespace adamant::controller {
 
-BucketRecovery::BucketRecovery(const JobSettings& settings,
+BucketRestorer::BucketRestorer(const JobSettings& settings,
                                JobState& state,
                                Outbox& outbox,
                                Configurations& configurations,
                                const DeadServers& dead_servers,
                                const ParameterServers& servers,
-                               CheckpointRollback& rollback)
+                               CheckpointReturn& checkpoint_return)
     : settings_(settings),
       state_(state),
       outbox_(outbox),
       configurations_(configurations),
       dead_servers_(dead_servers),
       servers_(servers),
-      rollback_(rollback),
+      checkpoint_return_(checkpoint_return),
       restores_(settings.logged),
       restored_(settings, state, outbox) {}
 
-void BucketRecovery::Begin(bool in_order) {
+void BucketRestorer::Begin(bool in_order) {
   restored_.Begin(in_order);
   ForgetRetained();  // who was lost before is not known
 }
 
-void BucketRecovery::ForgetRetained() {
+void BucketRestorer::ForgetRetained() {
   CountWorkerGone(state_);
   not_retained_.resize(state_.buckets.size());
   for (BucketId bucket = 0; bucket < not_retained_.size(); ++bucket) {
@@ -40,12 +40,12 @@ void BucketRecovery::ForgetRetained() {
 }
 
 // A checkpoint may know more than the last heartbeats.
-std::uint64_t BucketRecovery::KnownUpdates(BucketId bucket) const {
+std::uint64_t BucketRestorer::KnownUpdates(BucketId bucket) const {
   const auto& kept = state_.checkpoint.buckets;
   return std::max(state_.histories[bucket].updates, kept.empty() ? 0 : kept[bucket].updates);
 }
 
-void BucketRecovery::OnStored(ServerId server, const StoredBuckets& stored) {
+void BucketRestorer::OnStored(ServerId server, const StoredBuckets& stored) {
   if (const std::string old = WhyDiskIsOld(state_, server, stored.previous_incarnation);
       !old.empty()) {
     const SlotId from{Role::kParameterServer, server.slot};
@@ -54,7 +54,7 @@ void BucketRecovery::OnStored(ServerId server, const StoredBuckets& stored) {
   restores_.OnStored(server, stored);
 }
 
-bool BucketRecovery::OnRejected(ServerId server, const BucketState& state) {
+bool BucketRestorer::OnRejected(ServerId server, const BucketState& state) {
   const Configuration& configuration = configurations_.At(state.bucket);
   if (configuration.primary != server || configuration.version != state.configuration_version ||
       configuration.replicas.size() != 1) {
@@ -66,39 +66,39 @@ bool BucketRecovery::OnRejected(ServerId server, const BucketState& state) {
   return true;
 }
 
-void BucketRecovery::OnRestored(BucketId bucket, std::uint64_t updates, std::uint64_t lost) {
+void BucketRestorer::OnRestored(BucketId bucket, std::uint64_t updates, std::uint64_t lost) {
   const bool worker_ended = not_retained_[bucket] > updates;
   not_retained_[bucket] = std::min(not_retained_[bucket], updates);
   const SlotId from{Role::kParameterServer, configurations_.At(bucket).primary.slot};
   restored_.Add(bucket, from, lost);
-  if (rollback_.may_roll_back()) {
+  if (checkpoint_return_.may_go_back()) {
     CountLost(state_, lost);  // no worker lives that could send them again
-  } else if (!rollback_.at_checkpoint() && (lost > 0 || !settings_.logged)) {
+  } else if (!checkpoint_return_.at_checkpoint() && (lost > 0 || !settings_.logged)) {
     CountRolledBack(state_, lost);
     state_.rolled_back.worker_ended |= worker_ended;
   }
   outbox_.StateChanged();
 }
 
-bool BucketRecovery::GoBack() {
-  if (!rollback_.HasDisksRunning()) {
+bool BucketRestorer::GoBack() {
+  if (!checkpoint_return_.HasDisksRunning()) {
     return false;
   }
-  rollback_.SetWentBack();
-  RollBack();
+  checkpoint_return_.SetWentBack();
+  ReturnToCheckpoint();
   return true;
 }
 
-void BucketRecovery::TellRestored() {
+void BucketRestorer::TellRestored() {
   for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
     if (configurations_.ServiceOf(bucket) == Configurations::Service::kRestoring) {
       return;
     }
   }
-  restored_.TellTogether(rollback_.at_checkpoint());
+  restored_.TellTogether(checkpoint_return_.at_checkpoint());
 }
 
-void BucketRecovery::OnHinted() {
+void BucketRestorer::OnHinted() {
   for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
     if (const auto& learner = configurations_.At(bucket).learner) {
       restores_.Touch(bucket, *learner);
@@ -108,7 +108,7 @@ void BucketRecovery::OnHinted() {
 
 // Nobody of the configuration can serve it. The end of one whose disk was left with its node is
 // never proved; it acknowledges nothing without the others, of which one, at least, is dead.
-bool BucketRecovery::IsLost(BucketId bucket) const {
+bool BucketRestorer::IsLost(BucketId bucket) const {
   const Configuration& configuration = configurations_.At(bucket);
   const auto rejected = rejected_.find(bucket);
   const auto is_dead = [&](ServerId replica) { return dead_servers_.Has(replica); };
@@ -119,7 +119,7 @@ bool BucketRecovery::IsLost(BucketId bucket) const {
          (rejected != rejected_.end() && rejected->second == configuration.version);
 }
 
-absl::Status BucketRecovery::BringBack(const std::vector<Balancer::Server>& servers,
+absl::Status BucketRestorer::BringBack(const std::vector<Balancer::Server>& servers,
                                        TimePoint now) {
   Load load(configurations_.all(), settings_.parameter_servers);
   Restores::Sources sources;
@@ -157,7 +157,7 @@ absl::Status BucketRecovery::BringBack(const std::vector<Balancer::Server>& serv
 
 // Who is to serve the lost bucket. A job that may still go back to its checkpoint as a whole
 // decides so where it knows all sources; a log lacks nothing that was acknowledged.
-absl::StatusOr<std::optional<Restores::Source>> BucketRecovery::SourceOf(
+absl::StatusOr<std::optional<Restores::Source>> BucketRestorer::SourceOf(
     BucketId bucket,
     const std::vector<Balancer::Server>& servers,
     const Load& load,
@@ -167,7 +167,7 @@ absl::StatusOr<std::optional<Restores::Source>> BucketRecovery::SourceOf(
   const bool unreadable = rejected_.contains(bucket) &&
                           configurations_.At(bucket).restored_snapshot == checkpoint.snapshot;
   const bool is_known = !disk.ok() || disk->has_value();
-  if (rollback_.may_roll_back() || settings_.only_checkpoints || unreadable || !is_known ||
+  if (checkpoint_return_.may_go_back() || settings_.only_checkpoints || unreadable || !is_known ||
       (disk.ok() && settings_.logged) ||
       !CheckpointHasMore(state_, bucket, disk.ok() ? *disk : std::nullopt)) {
     return disk;
@@ -186,9 +186,9 @@ absl::StatusOr<std::optional<Restores::Source>> BucketRecovery::SourceOf(
 }
 
 // In a log is all that was acknowledged; before the job begins Restore weighs all buckets together.
-absl::Status BucketRecovery::CheckLosses(const Restores::Sources& sources) const {
-  if (rollback_.may_roll_back() || settings_.logged || settings_.only_checkpoints ||
-      state_.recovery.going_back || !rollback_.MayReadCheckpoint() ||
+absl::Status BucketRestorer::CheckLosses(const Restores::Sources& sources) const {
+  if (checkpoint_return_.may_go_back() || settings_.logged || settings_.only_checkpoints ||
+      state_.recovery.going_back || !checkpoint_return_.MayReadCheckpoint() ||
       state_.recovery.newest.checkpoint.snapshot != state_.checkpoint.snapshot) {
     return absl::OkStatus();
   }
@@ -207,12 +207,12 @@ absl::Status BucketRecovery::CheckLosses(const Restores::Sources& sources) const
 }
 
 // While the job may still go back to its checkpoint, what is left of all buckets decides together.
-absl::Status BucketRecovery::Restore(const Restores::Sources& sources, bool all_known) {
-  if (sources.empty() || (rollback_.may_roll_back() && !all_known)) {
+absl::Status BucketRestorer::Restore(const Restores::Sources& sources, bool all_known) {
+  if (sources.empty() || (checkpoint_return_.may_go_back() && !all_known)) {
     return absl::OkStatus();
   }
-  if (rollback_.may_roll_back() && !settings_.logged && rollback_.HasDisksRunning() &&
-      rollback_.MayReadCheckpoint()) {
+  if (checkpoint_return_.may_go_back() && !settings_.logged &&
+      checkpoint_return_.HasDisksRunning() && checkpoint_return_.MayReadCheckpoint()) {
     if (const std::string why = WhyBackToCheckpoint(state_, sources); !why.empty()) {
       return OnNobodyHas(absl::DataLossError(why), true);
     }
@@ -227,11 +227,11 @@ absl::Status BucketRecovery::Restore(const Restores::Sources& sources, bool all_
 // A bucket has no complete copy. Before the job begins, with no process of before alive, everything
 // can go back to the checkpoint together: parameters, tables and ledger. Where a disk has nothing
 // that it should have, the checkpoint may be gone with it.
-absl::Status BucketRecovery::OnNobodyHas(const absl::Status& why, bool disks_have_checkpoint) {
-  if (!rollback_.may_roll_back()) {
+absl::Status BucketRestorer::OnNobodyHas(const absl::Status& why, bool disks_have_checkpoint) {
+  if (!checkpoint_return_.may_go_back()) {
     return why;
   }
-  if (rollback_.HasDisksRunning()) {
+  if (checkpoint_return_.HasDisksRunning()) {
     outbox_.Tell(Note::Kind::kRestored,
                  state_.epoch,
                  (settings_.only_checkpoints ? "nothing but checkpoints is stored"
@@ -241,14 +241,14 @@ absl::Status BucketRecovery::OnNobodyHas(const absl::Status& why, bool disks_hav
                           ? ""
                           : ", if it is still on the disks") +
                      (EndedWithCheckpoint(state_) ? "" : ", and trains again what came after it"));
-    RollBack();
+    ReturnToCheckpoint();
   }
   return absl::OkStatus();
 }
 
-void BucketRecovery::RollBack() {
+void BucketRestorer::ReturnToCheckpoint() {
   rejected_.clear();
-  rollback_.RollBack();
+  checkpoint_return_.GoBack();
   for (BucketId bucket = 0; bucket < configurations_.size(); ++bucket) {
     restores_.OnServed(bucket);  // what was lost before does not matter any more
     restores_.Touch(bucket, configurations_.At(bucket).primary);

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "operator/core/buckets/balancer.h"
-#include "operator/core/buckets/checkpoint_rollback.h"
+#include "operator/core/buckets/checkpoint_return.h"
 #include "operator/core/buckets/configurations.h"
 #include "operator/core/buckets/dead_servers.h"
 #include "operator/core/buckets/parameter_servers.h"
@@ -22,22 +22,22 @@
 
 namespace adamant::controller {
 
-/// Brings back buckets that have lost all replicas: each from a disk or from the checkpoint, or all
+/// Restores buckets that have lost all replicas: each from a disk or from the checkpoint, or all
 /// together from the checkpoint.
 /// Threads: one thread at a time.
 /// Source: docs/design/0002-replication.md, docs/design/0010-divergence.md.
-class BucketRecovery {
+class BucketRestorer {
  public:
   using TimePoint = Clock::TimePoint;
 
   /// The arguments must outlive this.
-  BucketRecovery(const JobSettings& settings,
+  BucketRestorer(const JobSettings& settings,
                  JobState& state,
                  Outbox& outbox,
                  Configurations& configurations,
                  const DeadServers& dead_servers,
                  const ParameterServers& servers,
-                 CheckpointRollback& rollback);
+                 CheckpointReturn& checkpoint_return);
 
   // --- What happens
 
@@ -70,7 +70,7 @@ class BucketRecovery {
 
   // --- What follows
 
-  /// The state says that the job goes back: rolls all buckets back to its checkpoint, once. False:
+  /// The state says that the job goes back: sets all buckets back to its checkpoint, once. False:
   /// not all disks that have it are open yet.
   bool GoBack();
 
@@ -102,7 +102,7 @@ class BucketRecovery {
   absl::Status Restore(const Restores::Sources& sources, bool all_known);
   absl::Status OnNobodyHas(const absl::Status& why, bool disks_have_checkpoint);
   [[nodiscard]] std::uint64_t KnownUpdates(BucketId bucket) const;
-  void RollBack();
+  void ReturnToCheckpoint();
 
   const JobSettings& settings_;
   JobState& state_;
@@ -110,7 +110,7 @@ class BucketRecovery {
   Configurations& configurations_;
   const DeadServers& dead_servers_;
   const ParameterServers& servers_;
-  CheckpointRollback& rollback_;
+  CheckpointReturn& checkpoint_return_;
 
   Restores restores_;
   RestoredBuckets restored_;

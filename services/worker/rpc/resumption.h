@@ -9,7 +9,7 @@ namespace adamant::worker {
 /// Time at which updates were first acknowledged after a connection to a parameter server was lost,
 /// or who holds what had changed: the end of what a fault of theirs has cost this worker.
 /// Threads: one.
-class FaultRecovery {
+class Resumption {
  public:
   using WallTime = std::chrono::system_clock::time_point;
 

@@ -1,16 +1,14 @@
-#include "services/worker/rpc/fault_recovery.h"
+#include "services/worker/rpc/resumption.h"
 
 #include <gtest/gtest.h>
 
 namespace adamant::worker {
 namespace {
 
-FaultRecovery::WallTime At(int second) {
-  return FaultRecovery::WallTime(std::chrono::seconds(second));
-}
+Resumption::WallTime At(int second) { return Resumption::WallTime(std::chrono::seconds(second)); }
 
 TEST(ResumptionTest, IsTheFirstAcknowledgementAfterADisturbance) {
-  FaultRecovery resumption;
+  Resumption resumption;
   resumption.Look(5, At(1));
   EXPECT_EQ(resumption.timestamp(), 0) << "nothing has happened";
   resumption.OnDisturbed(7);
