@@ -21,7 +21,7 @@
 #include "operator/cli/kubectl/explain/explain.h"
 #include "operator/cli/kubectl/output/fetch_output.h"
 #include "operator/cli/kubectl/output/output_pod.h"
-#include "operator/kube/pods/pod_image.h"
+#include "operator/kube/pods/objects/pod_image.h"
 #include "operator/local/run_folder/run_dir.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/base/system/files.h"

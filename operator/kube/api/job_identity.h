@@ -11,10 +11,13 @@ namespace adamant::kube {
 /// Labels of everything that belongs to a job.
 inline constexpr char kJobLabel[] = "adamant.dev/job";         ///< its name
 inline constexpr char kJobUidLabel[] = "adamant.dev/job-uid";  ///< its UID
-/// Label of a process' pod.
+/// Labels of a process' pod.
 inline constexpr char kRoleLabel[] = "adamant.dev/role";
-/// Label of a pod that writes to a job's output: the snapshot's number.
+inline constexpr char kSlotLabel[] = "adamant.dev/slot";
+inline constexpr char kGenerationLabel[] = "adamant.dev/generation";
+/// Label of a pod that writes to a job's output: the snapshot's number, or that it only tries to.
 inline constexpr char kExportLabel[] = "adamant.dev/export";
+inline constexpr char kExportOfTrial[] = "check";
 /// Label selector of all that belongs to any job.
 inline constexpr char kOursSelector[] = "app.kubernetes.io/managed-by=adamant-operator";
 

@@ -9,7 +9,7 @@ namespace adamant::kube {
 namespace {
 
 security::Role RoleOf(const PodView& pod) {
-  if (pod.export_snapshot != 0) {
+  if (!pod.IsProcess()) {
     return security::Role::kExporter;
   }
   switch (pod.pod.process.id.role) {
@@ -23,17 +23,15 @@ security::Role RoleOf(const PodView& pod) {
   return security::Role::kWorker;
 }
 
-std::uint32_t SlotOf(const PodView& pod) {
-  return pod.export_snapshot != 0 ? 0 : pod.pod.process.id.slot;
-}
+std::uint32_t SlotOf(const PodView& pod) { return pod.IsProcess() ? pod.pod.process.id.slot : 0; }
 
 std::uint64_t GenerationOf(const PodView& pod) {
-  return pod.export_snapshot != 0 ? pod.export_snapshot : pod.pod.process.generation;
+  return pod.IsProcess() ? pod.pod.process.generation : pod.output->snapshot.value_or(0);
 }
 
 // Whether `other` has taken the place of `pod`.
 bool Replaces(const PodView& other, const PodView& pod) {
-  return other.ns == pod.ns && other.export_snapshot != kOutputTrial &&
+  return other.ns == pod.ns && other.output != kOutputTrial && pod.output != kOutputTrial &&
          RoleOf(other) == RoleOf(pod) && SlotOf(other) == SlotOf(pod) &&
          GenerationOf(other) > GenerationOf(pod);
 }
@@ -48,7 +46,7 @@ absl::StatusOr<security::PeerIdentity> PodIdentities::Find(const security::PodTo
   if (pod == nullptr || pod->pod.uid != token.pod_uid) {
     return absl::UnavailableError("the pod is not seen yet");
   }
-  if (pod->export_snapshot == kOutputTrial) {
+  if (pod->output == kOutputTrial) {
     return absl::NotFoundError("the pod is of no process that talks to others");
   }
   // Labels are anybody's who may make pods: the job must be one of the pod's namespace. One of its

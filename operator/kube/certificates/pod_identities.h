@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/pod_view.h"
 #include "operator/kube_client/api/resource.h"
 #include "services/common/security/peer_identity.h"
 #include "services/common/security/token_verifier.h"

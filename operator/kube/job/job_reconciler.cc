@@ -260,7 +260,7 @@ absl::Status JobReconciler::Begin(const PodViews& pods) {
   survivors.resumes = phase == Phase::kSuspended && !view_->job->spec().run_policy().suspend();
   PodViews lasting;
   for (const auto& pod : pods) {
-    if (pod->export_snapshot == 0 && !controller::IsFinal(phase)) {
+    if (pod->IsProcess() && !controller::IsFinal(phase)) {
       survivors.running.push_back(pod->pod.process);  // that of one that has ended is counted yet
       lasting.push_back(pod);
     }

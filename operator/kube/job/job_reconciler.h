@@ -21,7 +21,7 @@
 #include "operator/kube/job/job_observer.h"
 #include "operator/kube/job/job_security.h"
 #include "operator/kube/job/status_reporter.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/objects/pod_settings.h"
 #include "operator/kube/resources/job_resources.h"
 #include "operator/kube/resources/job_writer.h"
 #include "operator/kube/status/job_objects.h"

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "operator/control/control_server.h"
 #include "operator/kube/api/job_identity.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/objects/pod_settings.h"
 #include "operator/kube_client/api/client.h"
 
 namespace adamant::v1 {

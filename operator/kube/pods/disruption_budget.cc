@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/api/job_identity.h"
 #include "operator/kube_client/api/resource.h"
 #include "operator/kube_client/base/json.h"
 

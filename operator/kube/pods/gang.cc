@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/pod_view.h"
 #include "operator/kube_client/api/resource.h"
 #include "operator/kube_client/base/json.h"
 #include "proto/adamant/v1/job.pb.h"

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/pod_view.h"
 
 namespace adamant::kube {
 

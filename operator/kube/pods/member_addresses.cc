@@ -16,7 +16,7 @@ std::vector<MemberAddresses::Stranger> MemberAddresses::Update(
     const std::vector<std::shared_ptr<const PodView>>& pods) {
   pods_.clear();
   for (const auto& view : pods) {
-    if (view->export_snapshot == 0) {
+    if (view->IsProcess()) {
       pods_[{view->pod.process.id, view->pod.process.generation}] = {.uid = view->pod.uid,
                                                                      .addresses = view->addresses};
     }

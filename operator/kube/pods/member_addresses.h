@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "operator/core/state/actions.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/pod_view.h"
 
 namespace adamant::kube {
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "operator/kube/pods/objects/pod_object.h"
 #include "operator/kube/status/job_status.h"
 #include "operator/kube/volumes/claim_object.h"
 #include "operator/kube_client/api/api_status.h"
@@ -100,7 +101,7 @@ ObservedPod JobResources::ObserveOne(const PodView& view) const {
 std::vector<ObservedPod> JobResources::Observe(const PodViews& pods) {
   std::vector<ObservedPod> observed;
   for (const auto& view : pods) {
-    if (view->export_snapshot == 0) {
+    if (view->IsProcess()) {
       observed.push_back(ObserveOne(*view));
     }
   }
@@ -108,9 +109,9 @@ std::vector<ObservedPod> JobResources::Observe(const PodViews& pods) {
 }
 
 std::optional<ObservedPod> JobResources::ObserveExport(const PodViews& pods,
-                                                       std::uint64_t snapshot) const {
+                                                       OutputWork work) const {
   const auto found =
-      std::ranges::find(pods, snapshot, [](const auto& pod) { return pod->export_snapshot; });
+      std::ranges::find(pods, std::optional(work), [](const auto& pod) { return pod->output; });
   return found == pods.end() ? std::nullopt : std::optional(ObserveOne(**found));
 }
 
@@ -131,7 +132,7 @@ bool JobResources::LeavesPods() const {
 void JobResources::HandleWaiting(const PodViews& pods) {
   controller::ProcessesWait waiting;
   for (const auto& view : pods) {
-    if (view->export_snapshot != 0 || view->pod.state != ObservedPod::State::kPending) {
+    if (!view->IsProcess() || view->pod.state != ObservedPod::State::kPending) {
       continue;
     }
     if (view->node.empty()) {
@@ -313,7 +314,7 @@ absl::Status JobResources::MakeExport(const PodViews& pods) {
     source.servers.push_back(controller_->AddressOf({Role::kParameterServer, slot}));
   }
   const std::optional<ObservedPod> pod =
-      export_.wanted() == 0 ? std::nullopt : ObserveExport(pods, export_.wanted());
+      export_.wanted() == 0 ? std::nullopt : ObserveExport(pods, {.snapshot = export_.wanted()});
   const ModelExport::Result result = export_.Work(source, pod ? &*pod : nullptr, Timeouts());
   if (result.exported) {
     hooks_.handle(*result.exported);
@@ -327,7 +328,7 @@ absl::Status JobResources::EndExports(const PodViews& pods) {
   for (const auto& view : pods) {
     const bool lives = view->pod.state == ObservedPod::State::kPending ||
                        view->pod.state == ObservedPod::State::kRunning;
-    if (view->export_snapshot != 0 && lives && !view->pod.deleting && !LeavesPods()) {
+    if (!view->IsProcess() && lives && !view->pod.deleting && !LeavesPods()) {
       status.Update(pods_.Remove({.name = view->pod.name, .uid = view->pod.uid}));
     }
   }

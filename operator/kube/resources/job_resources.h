@@ -12,7 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "operator/core/job/job_controller.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/objects/pod_settings.h"
+#include "operator/kube/pods/pod_view.h"
 #include "operator/kube/pods/reconcile.h"
 #include "operator/kube/resources/eviction_budgets.h"
 #include "operator/kube/resources/job_writer.h"
@@ -83,7 +84,7 @@ class JobResources {
   [[nodiscard]] ObservedPod ObserveOne(const PodView& view) const;
   [[nodiscard]] std::vector<ObservedPod> Observe(const PodViews& pods);
   [[nodiscard]] std::optional<ObservedPod> ObserveExport(const PodViews& pods,
-                                                         std::uint64_t snapshot) const;
+                                                         OutputWork work) const;
   [[nodiscard]] NodeTimeouts Timeouts() const;
   void HandleWaiting(const PodViews& pods);
   void HandleZones();

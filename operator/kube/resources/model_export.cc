@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "operator/kube/api/orphans.h"
+#include "operator/kube/pods/objects/export_pod.h"
 #include "operator/kube/schema/message_json.h"
 #include "operator/kube/volumes/claim_object.h"
 #include "operator/kube_client/base/json.h"

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "operator/core/state/actions.h"
 #include "operator/core/state/state.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/objects/pod_settings.h"
 #include "operator/kube/pods/reconcile.h"
 #include "operator/kube/resources/job_writer.h"
 #include "operator/kube/resources/output_attempts.h"

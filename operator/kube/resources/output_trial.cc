@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "operator/kube/pods/objects/export_pod.h"
 #include "operator/kube/status/job_status.h"
 #include "operator/kube/volumes/claim_object.h"
 #include "operator/kube/volumes/output_claim.h"

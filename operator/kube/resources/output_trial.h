@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/objects/pod_settings.h"
 #include "operator/kube/pods/reconcile.h"
 #include "operator/kube/resources/job_writer.h"
 #include "operator/kube/resources/output_attempts.h"
@@ -27,7 +27,7 @@ class OutputTrial {
   void Begin(std::string written);
 
   /// Looks at the user's claim, as CheckClaim does. `pod`: the one that tries
-  /// (PodView::export_snapshot is kOutputTrial); null: there is none. Returns whether it can be
+  /// (PodView::output is kOutputTrial); null: there is none. Returns whether it can be
   /// written to; false: that is not known yet, or it cannot, which is noted. Errors: those of the
   /// API; FailedPrecondition for a claim that no pod can mount.
   absl::StatusOr<bool> Check(const JobView& view,

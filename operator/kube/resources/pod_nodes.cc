@@ -6,7 +6,7 @@ namespace adamant::kube {
 
 void PodNodes::Update(const JobObjects& seen) {
   for (const auto& pod : seen.pods) {
-    if (!pod->node.empty() && pod->export_snapshot == 0) {
+    if (!pod->node.empty() && pod->IsProcess()) {
       ran_on_[pod->pod.process] = pod->node;
     }
   }

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "operator/kube/api/orphans.h"
+#include "operator/kube/pods/objects/pod_object.h"
+#include "operator/kube/pods/pod_view.h"
 #include "operator/kube_client/api/api_status.h"
 #include "operator/kube_client/base/json.h"
 #include "services/common/base/status_macros.h"

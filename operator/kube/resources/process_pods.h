@@ -11,7 +11,7 @@
 #include "operator/core/state/messages.h"
 #include "operator/kube/pods/gang.h"
 #include "operator/kube/pods/known_pods.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/objects/pod_settings.h"
 #include "operator/kube/pods/reconcile.h"
 #include "operator/kube/resources/job_writer.h"
 #include "operator/kube/resources/server_claims.h"

@@ -41,8 +41,7 @@ std::string NodeOfHost(const std::string& host, const JobObjects& seen) {
 }  // namespace
 
 bool IsServer(const PodView& view) {
-  return view.export_snapshot == 0 &&
-         view.pod.process.id.role == controller::Role::kParameterServer;
+  return view.IsProcess() && view.pod.process.id.role == controller::Role::kParameterServer;
 }
 
 void WaitingServers::Update(const JobObjects& seen,

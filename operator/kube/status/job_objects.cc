@@ -11,7 +11,7 @@ bool AllEnded(const PodViews& pods) {
 
 bool NoProcessRuns(const PodViews& pods) {
   return std::ranges::all_of(pods, [](const auto& pod) {
-    return pod->export_snapshot != 0 || pod->pod.state == ObservedPod::State::kEnded;
+    return !pod->IsProcess() || pod->pod.state == ObservedPod::State::kEnded;
   });
 }
 

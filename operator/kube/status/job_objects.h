@@ -6,7 +6,7 @@
 
 #include "operator/kube/pods/disruption_budget.h"
 #include "operator/kube/pods/node_view.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/pod_view.h"
 
 namespace adamant::kube {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "operator/core/state/state.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/pod_view.h"
 #include "operator/kube/volumes/claim_object.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "proto/adamant/v1/resources.pb.h"
@@ -136,7 +136,7 @@ void FillRole(const JobReport& report,
     return is_of_role(member) && member.state != "Leaving";
   };
   const auto exists = [role](const std::shared_ptr<const PodView>& view_of_pod) {
-    return view_of_pod->export_snapshot == 0 && view_of_pod->pod.process.id.role == role &&
+    return view_of_pod->IsProcess() && view_of_pod->pod.process.id.role == role &&
            view_of_pod->pod.state != ObservedPod::State::kEnded;
   };
   status.set_desired(std::ranges::count_if(report.members, is_wanted));

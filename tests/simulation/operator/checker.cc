@@ -5,7 +5,8 @@
 
 #include "operator/kube/api/custom_resources.h"
 #include "operator/kube/pods/node_view.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/objects/pod_object.h"
+#include "operator/kube/pods/pod_view.h"
 #include "operator/kube/schema/job_object.h"
 #include "operator/kube/storage/epoch_objects.h"
 #include "operator/kube_client/base/base64.h"
@@ -92,7 +93,7 @@ void Checker::OnPod(const kube::MemoryApiStore::Change& change) {
     return;
   }
   const auto view = kube::ParsePod(pod);
-  if (view != nullptr && view->export_snapshot == 0) {
+  if (view != nullptr && view->IsProcess()) {
     OnPodOfJob(*view, change);
   }
 }
@@ -237,7 +238,7 @@ void Checker::OnShardMap(const Json& before, const Json& after) {
 
 void Checker::OnCrash(const Json& pod) {
   const auto view = kube::ParsePod(pod);
-  if (view == nullptr || view->export_snapshot != 0) {
+  if (view == nullptr || !view->IsProcess()) {
     return;
   }
   Job& job = JobOf(view->job_uid);
@@ -247,13 +248,13 @@ void Checker::OnCrash(const Json& pod) {
 }
 
 void Checker::OnMayBeLost(const Json& pod) {
-  if (const auto view = kube::ParsePod(pod); view != nullptr && view->export_snapshot == 0) {
+  if (const auto view = kube::ParsePod(pod); view != nullptr && view->IsProcess()) {
     JobOf(view->job_uid).losses.OnPaused(view->pod.process);
   }
 }
 
 void Checker::OnDismissed(const Json& pod) {
-  if (const auto view = kube::ParsePod(pod); view != nullptr && view->export_snapshot == 0) {
+  if (const auto view = kube::ParsePod(pod); view != nullptr && view->IsProcess()) {
     JobOf(view->job_uid).losses.OnDismissed(view->pod.process);
   }
 }

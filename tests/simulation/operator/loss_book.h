@@ -8,7 +8,7 @@
 #include <string>
 
 #include "operator/core/state/state.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/pod_view.h"
 #include "operator/kube_client/base/json.h"
 #include "services/common/base/clock.h"
 

@@ -4,7 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "operator/kube/api/custom_resources.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/objects/pod_object.h"
+#include "operator/kube/pods/pod_view.h"
 
 namespace adamant::orchestration {
 
@@ -126,7 +127,7 @@ std::multiset<std::int64_t> User::WorkerSlots() const {
   const auto pods = world_.admin.List(kube::kPods, {.ns = kNamespace});
   for (const Json& object : pods.value_or(std::vector<Json>())) {
     const auto view = kube::ParsePod(object);
-    if (view != nullptr && view->job_uid == uid_ && view->export_snapshot == 0 &&
+    if (view != nullptr && view->job_uid == uid_ && view->IsProcess() &&
         view->pod.process.id.role == controller::Role::kWorker && !view->pod.deleting &&
         view->pod.state != kube::ObservedPod::State::kEnded) {
       slots.insert(view->pod.process.id.slot);

@@ -8,7 +8,7 @@
 
 #include "operator/cli/console/text.h"
 #include "operator/kube/api/custom_resources.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/api/job_identity.h"
 #include "operator/kube_client/base/time.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/job/yaml/problems.h"
@@ -24,7 +24,6 @@ constexpr char kLeaseName[] = "adamant-operator";
 constexpr char kUsualNamespace[] = "adamant-system";  // docs/install.md
 constexpr double kLeaseSeconds = 15;                  // three times as long as a lease lasts
 constexpr double kReportSeconds = 90;                 // operators report every minute at least
-constexpr char kExportLabel[] = "adamant.dev/export";
 
 std::string LabelOf(const Json& object, const char* name) {
   return StringAt(object, {"metadata", "labels", name});
@@ -115,7 +114,7 @@ absl::StatusOr<std::vector<Json>> ReadOwned(const Session& session,
 }
 
 std::string SlotOf(const Json& pod) {
-  if (const std::string snapshot = LabelOf(pod, kExportLabel); !snapshot.empty()) {
+  if (const std::string snapshot = LabelOf(pod, kube::kExportLabel); !snapshot.empty()) {
     return "export-" + snapshot;
   }
   const std::string role = LabelOf(pod, kube::kRoleLabel);

@@ -4,7 +4,7 @@
 
 #include "operator/kube/api/custom_resources.h"
 #include "operator/kube/api/job_identity.h"
-#include "operator/kube/pods/hardened_pod.h"
+#include "operator/kube/pods/objects/hardened_pod.h"
 #include "operator/kube_client/api/resource.h"
 
 namespace adamant::kubectl {

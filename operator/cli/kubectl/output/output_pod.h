@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "operator/kube/pods/pod_image.h"
+#include "operator/kube/pods/objects/pod_image.h"
 #include "operator/kube_client/base/json.h"
 
 namespace adamant::kubectl {

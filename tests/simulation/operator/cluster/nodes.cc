@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "operator/kube/api/custom_resources.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/pod_view.h"
 
 namespace adamant::orchestration {
 
@@ -120,7 +120,7 @@ void Nodes::Bind(const std::string& uid) {
 void Nodes::Run(const std::string& uid) {
   const PodPtr pod = Find(uid);
   const auto view = pod != nullptr ? kube::ParsePod(pod->object) : nullptr;
-  const bool is_export = view != nullptr && view->export_snapshot != 0;
+  const bool is_export = view != nullptr && !view->IsProcess();
   if (pod != nullptr && !pod->ending && !(is_export && exports_ == Exports::kNeverStart)) {
     StartProcess(uid, *pod);
     WriteStatus(*pod);
@@ -132,7 +132,7 @@ void Nodes::StartProcess(const std::string& uid, Pod& pod) {
   if (view == nullptr) {
     return;  // somebody else's pod: it runs
   }
-  if (view->export_snapshot != 0) {
+  if (!view->IsProcess()) {
     return RunExport(uid, pod);
   }
   Process::Settings settings{.job = view->job_uid,

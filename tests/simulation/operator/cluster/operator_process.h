@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "operator/kube/job/job_reconcilers.h"
-#include "operator/kube/pods/pod_object.h"
 #include "operator/kube/status/job_view.h"
 #include "operator/kube_client/api/event_recorder.h"
 #include "operator/kube_client/cache/informer.h"

@@ -5,7 +5,7 @@
 
 #include "operator/core/state/state.h"
 #include "operator/kube/api/custom_resources.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/api/job_identity.h"
 #include "operator/kube_client/api/resource.h"
 #include "operator/kube_client/base/base64.h"
 

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "operator/cli/kubectl/cluster/session.h"
 #include "operator/kube/api/custom_resources.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/api/job_identity.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/kube/fake_sleeper.h"
 #include "tests/fakes/kube/memory_api_server.h"

@@ -135,7 +135,7 @@ TEST_F(CertificateServiceTest, WhatCannotBeToldNowIsToTryAgain) {
 
 TEST_F(CertificateServiceTest, APodThatTalksToNobodyGetsNone) {
   PodView trial = SeenPods::Worker();
-  trial.export_snapshot = kOutputTrial;
+  trial.output = kOutputTrial;
   seen_.See(trial);
   EXPECT_TRUE(absl::IsPermissionDenied(Issue().status()));
   EXPECT_EQ(counts_.refused_.at(CertificateObserver::Refusal::kWrongJob), 1);

@@ -20,14 +20,17 @@ class PodIdentitiesTest : public testing::Test {
                              .expires = {}});
   }
 
-  static PodView Export(std::uint64_t snapshot) {
+  static PodView Output(OutputWork work) {
     PodView pod = SeenPods::Worker();
-    pod.export_snapshot = snapshot;
+    pod.output = work;
     pod.pod.process = {};
-    pod.pod.name = "digits-export-" + std::to_string(snapshot);
-    pod.pod.uid = "export-" + std::to_string(snapshot);
+    const std::string label = work.snapshot ? std::to_string(*work.snapshot) : kExportOfTrial;
+    pod.pod.name = "digits-export-" + label;
+    pod.pod.uid = "export-" + label;
     return pod;
   }
+
+  static PodView Export(std::uint64_t snapshot) { return Output({.snapshot = snapshot}); }
 
   SeenPods seen_;
   PodIdentities identities_{"adamant.local", seen_.Sources()};
@@ -48,9 +51,9 @@ TEST_F(PodIdentitiesTest, AnExportIsThatOfItsSnapshot) {
   EXPECT_EQ(identity->role, security::Role::kExporter);
   EXPECT_EQ(identity->slot, 0U);
   EXPECT_EQ(identity->generation, 7U);
-  seen_.See(Export(kOutputTrial));
+  seen_.See(Output(kOutputTrial));
   EXPECT_TRUE(Find(Export(7)).ok()) << "a trial takes nobody's place";
-  EXPECT_TRUE(absl::IsNotFound(Find(Export(kOutputTrial)).status()));
+  EXPECT_TRUE(absl::IsNotFound(Find(Output(kOutputTrial)).status()));
   seen_.See(Export(8));
   EXPECT_TRUE(absl::IsPermissionDenied(Find(Export(7)).status()));
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "operator/kube/api/custom_resources.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/objects/export_pod.h"
 #include "tests/simulation/operator/cluster.h"
 
 // How the model of a job in a simulated cluster comes to its output, where something is in its way.

@@ -8,6 +8,8 @@
 
 #include "operator/kube/api/custom_resources.h"
 #include "operator/kube/job/job_reconcilers.h"
+#include "operator/kube/pods/objects/pod_object.h"
+#include "operator/kube/pods/pod_view.h"
 #include "proto/adamant/v1/resources.pb.h"
 #include "tests/unit/operator/kube/job/job_reconciler_rig.h"
 

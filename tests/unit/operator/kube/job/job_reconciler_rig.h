@@ -141,7 +141,7 @@ class JobReconcilerRig : public testing::Test {
   [[nodiscard]] std::uint64_t NewestGeneration(controller::SlotId id) const {
     std::uint64_t newest = 0;
     for (const auto& view : Objects().pods) {
-      if (view->export_snapshot == 0 && view->pod.process.id == id) {
+      if (view->IsProcess() && view->pod.process.id == id) {
         newest = std::max(newest, view->pod.process.generation);
       }
     }

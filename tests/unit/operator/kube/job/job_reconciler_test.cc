@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "operator/kube/api/custom_resources.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/api/job_identity.h"
 #include "tests/simulation/operator/cluster.h"
 
 // Whole jobs in a simulated cluster in which nothing goes wrong but what a test does.

@@ -13,7 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/objects/pod_object.h"
+#include "operator/kube/pods/pod_view.h"
 #include "tests/unit/operator/kube/job/job_reconciler_rig.h"
 
 // What Kueue is told of a job's pods, as tried with Kueue itself (docs/operations.md).

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "operator/core/state/messages.h"
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/pod_view.h"
 
 namespace adamant::kube {
 

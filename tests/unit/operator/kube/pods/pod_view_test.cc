@@ -1,11 +1,14 @@
 // What is read out of pods.
 
+#include "operator/kube/pods/pod_view.h"
+
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/objects/export_pod.h"
+#include "operator/kube/pods/objects/pod_object.h"
 #include "operator/kube_client/base/json.h"
 #include "tests/unit/operator/kube/job/job_fixture.h"
 
@@ -39,7 +42,7 @@ TEST(PodViewTest, APodSaysWhichProcessItIs) {
   EXPECT_EQ(view->job_name, "mnist");
   EXPECT_EQ(view->job_uid, kJob.uid);
   EXPECT_EQ(view->node, "node-1");
-  EXPECT_EQ(view->export_snapshot, 0u);
+  EXPECT_TRUE(view->IsProcess());
   EXPECT_EQ(view->pod.name, "mnist-worker-1-3");
   EXPECT_EQ(view->pod.uid, "pod-uid");
   EXPECT_EQ(view->pod.process, (controller::StartProcess{{Role::kWorker, 1}, 3}));
@@ -253,7 +256,7 @@ TEST(PodViewTest, AnExportIsNoProcess) {
       {"containerStatuses", Json::array({ContainerIs("terminated", {{"exitCode", 0}})})}};
   const auto view = ParsePod(pod);
   ASSERT_NE(view, nullptr);
-  EXPECT_EQ(view->export_snapshot, 7u);
+  EXPECT_EQ(view->output, OutputWork{.snapshot = 7});
   EXPECT_EQ(view->job_uid, kJob.uid);
   EXPECT_EQ(view->pod.state, State::kEnded);
   EXPECT_EQ(view->pod.exit_code, 0);

@@ -210,7 +210,7 @@ TEST(JobStatusTest, RolesCountTheirMembersAndPods) {
   add({Role::kWorker, 2}, "Restarting", State::kEnded);
   add({Role::kDataServer, 0}, "Running", State::kRunning);
   PodView exporter;
-  exporter.export_snapshot = 7;
+  exporter.output = OutputWork{.snapshot = 7};
   pods.push_back(std::make_shared<PodView>(exporter));
   const Status status = StatusOf(report, pods, View(), kNow);
   EXPECT_EQ(status.roles().worker().desired(), 3);

@@ -1,4 +1,4 @@
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/pod_view.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,21 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
-#include <utility>
 
-#include "operator/kube/network/pod_ports.h"
-#include "operator/kube/pods/gang.h"
-#include "operator/kube/pods/hardened_pod.h"
-#include "operator/kube/pods/pod_requests.h"
-#include "operator/kube/pods/strategic_merge.h"
+#include "operator/kube/api/job_identity.h"
 #include "operator/kube/schema/job_object.h"
-#include "operator/kube/schema/message_json.h"
-#include "operator/kube/storage/epoch_objects.h"
-#include "operator/kube/volumes/claim_object.h"
-#include "operator/kube/volumes/data_claims.h"
-#include "operator/kube/volumes/pod_security.h"
 #include "operator/kube_client/base/json.h"
-#include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/exit_codes.h"
 #include "services/common/base/system/ip_address.h"
 
@@ -29,116 +18,8 @@ namespace {
 
 using controller::LossReason;
 using controller::Role;
-using controller::SlotId;
-using controller::StartProcess;
 
 constexpr std::size_t kLongestLine = 500;  // of a process, that is told
-constexpr char kDataFolder[] = "/data";
-constexpr char kInputsFolder[] = "/inputs";
-constexpr char kOwnLabels[] = "adamant.dev/";
-constexpr char kTrialLabel[] = "check";  // in place of a snapshot's number
-
-std::string OnPodAddress(int port) { return "$(POD_IP):" + std::to_string(port); }
-
-Json Port(const char* name, int port) { return {{"name", name}, {"containerPort", port}}; }
-
-Json FieldVariable(const char* name, const char* path) {
-  return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}};
-}
-
-Json Arguments(const JobIdentity& job, const StartProcess& process, const PodSettings& settings) {
-  const bool is_plain = !settings.security.has_value();
-  Json arguments = {
-      "--controller=" + (is_plain ? settings.control_service : settings.security->control_service),
-      "--job=" + job.uid,
-      "--slot=" + std::to_string(process.id.slot),
-      "--generation=" + std::to_string(process.generation),
-      std::string("--data-dir=") + kDataFolder + "/adamant",
-      "--metrics-listen=" + OnPodAddress(kMetricsPort),
-      "--listen=" + OnPodAddress(kServicePort)};
-  if (process.id.role == Role::kParameterServer) {
-    arguments.push_back("--replication-listen=" + OnPodAddress(kReplicationPort));
-    arguments.push_back("--node=$(NODE_NAME)");
-  }
-  return arguments;
-}
-
-Json Container(const JobIdentity& job, const StartProcess& process, const PodSettings& settings) {
-  Json ports = Json::array({Port("metrics", kMetricsPort)});
-  if (process.id.role != Role::kWorker) {
-    ports.push_back(Port("service", kServicePort));
-  }
-  if (process.id.role == Role::kParameterServer) {
-    ports.push_back(Port("replication", kReplicationPort));
-  }
-  return {
-      {"name", kContainer},
-      {"image", settings.image.name},
-      {"command", Json::array({"adamant-" + std::string(controller::RoleName(process.id.role))})},
-      {"args", Arguments(job, process, settings)},
-      {"env",
-       Json::array({FieldVariable("POD_IP", "status.podIP"),
-                    FieldVariable("NODE_NAME", "spec.nodeName"),
-                    FieldVariable("ADAMANT_POD_UID", "metadata.uid")})},  // images may be older
-      {"ports", ports},
-      {"volumeMounts",
-       Json::array({{{"name", "data"}, {"mountPath", kDataFolder}},
-                    {{"name", "tmp"}, {"mountPath", "/tmp"}}})},
-      {"securityContext", HardenedContainer()}};
-}
-
-Json Volumes(const JobIdentity& job, const StartProcess& process, std::uint64_t volume) {
-  Json data = {{"name", "data"}};
-  if (process.id.role == Role::kParameterServer) {
-    data["persistentVolumeClaim"] = {
-        {"claimName", ClaimName(job.key.name, process.id.slot, volume)}};
-  } else {
-    data["emptyDir"] = Json::object();
-  }
-  return Json::array({data, {{"name", "tmp"}, {"emptyDir", Json::object()}}});
-}
-
-// Pods of a role keep away from each other where they can, from node and zone.
-Json Affinity(const JobIdentity& job, Role role) {
-  const Json others = {
-      {"matchLabels", {{kJobUidLabel, job.uid}, {kRoleLabel, controller::RoleName(role)}}}};
-  Json terms = Json::array();
-  for (const auto& [weight, key] :
-       {std::pair(100, "kubernetes.io/hostname"), std::pair(50, "topology.kubernetes.io/zone")}) {
-    terms.push_back({{"weight", weight},
-                     {"podAffinityTerm", {{"topologyKey", key}, {"labelSelector", others}}}});
-  }
-  return {{"podAntiAffinity", {{"preferredDuringSchedulingIgnoredDuringExecution", terms}}}};
-}
-
-const v1::PodTemplate& TemplateOf(const v1::TrainingJob& spec, Role role) {
-  const v1::Pods& pods = spec.spec().pods();
-  switch (role) {
-    case Role::kWorker:
-      return pods.worker();
-    case Role::kDataServer:
-      return pods.data_server();
-    case Role::kParameterServer:
-      return pods.parameter_server();
-  }
-  return pods.worker();
-}
-
-void MergeTemplate(const v1::PodTemplate& overlay, Json& pod) {
-  for (const auto& [name, value] : overlay.metadata().labels()) {
-    if (!name.starts_with(kOwnLabels)) {
-      pod["metadata"]["labels"].emplace(name, value);
-    }
-  }
-  for (const auto& [name, value] : overlay.metadata().annotations()) {
-    pod["metadata"]["annotations"].emplace(name, value);
-  }
-  const Json merged = MessageJson(overlay);
-  if (const Json* spec = Find(merged, {"spec"})) {
-    StrategicMerge(pod["spec"], *spec);
-  }
-  pod["spec"]["restartPolicy"] = "Never";
-}
 
 std::optional<Role> RoleOf(std::string_view name) {
   for (const Role role : {Role::kDataServer, Role::kParameterServer, Role::kWorker}) {
@@ -147,16 +28,6 @@ std::optional<Role> RoleOf(std::string_view name) {
     }
   }
   return std::nullopt;
-}
-
-// Results that somebody has deleted are no reason not to write the model.
-Json ExportSources(const JobIdentity& job, const std::string& name, std::uint64_t epochs) {
-  Json sources = Json::array({{{"configMap", {{"name", name}}}}});
-  for (std::uint64_t epoch = 1; epoch <= epochs; epoch += kEpochsOfAnObject) {
-    sources.push_back(
-        {{"configMap", {{"name", EpochsName(job.key.name, epoch)}, {"optional", true}}}});
-  }
-  return sources;
 }
 
 template <class T>
@@ -174,6 +45,19 @@ bool ReadProcess(const Label& label, ObservedPod& pod) {
          ParseNumber(label(kGenerationLabel), pod.process.generation);
 }
 
+bool ReadOutput(const std::string& snapshot, PodView& view) {
+  if (snapshot == kExportOfTrial) {
+    view.output = kOutputTrial;
+    return true;
+  }
+  std::uint64_t number = 0;
+  if (!ParseNumber(snapshot, number) || number == 0) {
+    return false;
+  }
+  view.output = OutputWork{.snapshot = number};
+  return true;
+}
+
 // Whether the labels name a job, and an export of it or a process.
 bool ReadLabels(const Label& label, PodView& view) {
   view.job_name = label(kJobLabel);
@@ -182,12 +66,7 @@ bool ReadLabels(const Label& label, PodView& view) {
     return false;
   }
   const std::string snapshot = label(kExportLabel);
-  if (snapshot == kTrialLabel) {
-    view.export_snapshot = kOutputTrial;
-    return true;
-  }
-  return snapshot.empty() ? ReadProcess(label, view.pod)
-                          : ParseNumber(snapshot, view.export_snapshot) && view.export_snapshot > 0;
+  return snapshot.empty() ? ReadProcess(label, view.pod) : ReadOutput(snapshot, view);
 }
 
 const Json& StatusesIn(const Json& object, const char* list) {
@@ -340,35 +219,6 @@ void ReadState(const Json& object, PodView& view) {
   }
 }
 
-// A pod that runs `adamant save-model` on the output volume.
-Json OutputPod(const JobIdentity& job,
-               const v1::TrainingJob& spec,
-               const std::string& label,
-               const std::string& option,
-               const PodSettings& settings) {
-  const std::string& path = spec.spec().output().path();
-  const std::string out = std::string("--out=") + kDataFolder + (path.empty() ? "" : "/" + path);
-  const Json container = {{"name", kContainer},
-                          {"image", settings.image.name},
-                          {"command", Json::array({"adamant"})},
-                          {"args", Json::array({"save-model", option, out})},
-                          {"volumeMounts",
-                           Json::array({{{"name", "data"}, {"mountPath", kDataFolder}},
-                                        {{"name", "tmp"}, {"mountPath", "/tmp"}}})},
-                          {"terminationMessagePolicy", "FallbackToLogsOnError"},  // for ReadState
-                          {"securityContext", HardenedContainer()}};
-  Json pod = HardenedPod(MetadataOf(job, job.key.name + "-export-" + label), container);
-  pod["metadata"]["labels"][kExportLabel] = label;
-  pod["spec"]["volumes"] = Json::array(
-      {{{"name", "data"},
-        {"persistentVolumeClaim", {{"claimName", OutputClaimName(job.key.name, spec)}}}},
-       {{"name", "tmp"}, {"emptyDir", Json::object()}}});
-  AddPullSecrets(settings.image, pod);
-  AddPullPolicy(settings.image, pod);
-  AddOutputRequests(pod);
-  return pod;
-}
-
 // The node's count too: what a pod sends may bear them. None before the pod has its own. They are
 // spelt as who assigned them likes; what they are compared with is spelt as the kernel does.
 std::vector<std::string> AddressesOf(const Json& object) {
@@ -389,66 +239,8 @@ std::vector<std::string> AddressesOf(const Json& object) {
 
 }  // namespace
 
-std::string PodName(const std::string& job, const StartProcess& process) {
+std::string PodName(const std::string& job, const controller::StartProcess& process) {
   return job + "-" + controller::ToString(process.id) + "-" + std::to_string(process.generation);
-}
-
-Json PodObject(const JobIdentity& job,
-               const v1::TrainingJob& spec,
-               const StartProcess& process,
-               std::uint64_t volume,
-               const PodSettings& settings,
-               const PodGroup& group) {
-  Json pod = HardenedPod(MetadataOf(job, PodName(job.key.name, process)),
-                         Container(job, process, settings));
-  pod["spec"]["affinity"] = Affinity(job, process.id.role);
-  pod["spec"]["volumes"] = Volumes(job, process, volume);
-  Json& labels = pod["metadata"]["labels"];
-  labels[kRoleLabel] = controller::RoleName(process.id.role);
-  labels[kSlotLabel] = std::to_string(process.id.slot);
-  labels[kGenerationLabel] = std::to_string(process.generation);
-  if (process.id.role == Role::kDataServer) {
-    MountData(spec, pod);
-  }
-  if (settings.security) {
-    AddSecurity(*settings.security, pod);
-  }
-  AddGang(group, process.id, spec.spec(), pod);
-  AddPullSecrets(settings.image, pod);
-  MergeTemplate(TemplateOf(spec, process.id.role), pod);
-  AddPullPolicy(settings.image, pod);
-  AddRequests(spec, process.id.role, pod);
-  return pod;
-}
-
-std::string ExportName(const std::string& job, std::uint64_t snapshot) {
-  return job + "-export-" + std::to_string(snapshot);
-}
-
-Json ExportPodObject(const JobIdentity& job,
-                     const v1::TrainingJob& spec,
-                     const ModelToExport& model,
-                     const PodSettings& settings) {
-  const std::string name = ExportName(job.key.name, model.snapshot);
-  Json pod = OutputPod(job,
-                       spec,
-                       std::to_string(model.snapshot),
-                       std::string("--inputs=") + kInputsFolder,
-                       settings);
-  pod["spec"]["volumes"].push_back(
-      {{"name", "inputs"}, {"projected", {{"sources", ExportSources(job, name, model.epochs)}}}});
-  pod["spec"]["containers"][0]["volumeMounts"].push_back(
-      {{"name", "inputs"}, {"mountPath", kInputsFolder}});
-  if (settings.security) {
-    AddSecurity(*settings.security, pod);
-  }
-  return pod;
-}
-
-Json OutputTrialObject(const JobIdentity& job,
-                       const v1::TrainingJob& spec,
-                       const PodSettings& settings) {
-  return OutputPod(job, spec, kTrialLabel, "--check", settings);
 }
 
 std::shared_ptr<const PodView> ParsePod(const Json& object) {

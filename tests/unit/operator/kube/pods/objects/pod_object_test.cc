@@ -1,4 +1,4 @@
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/objects/pod_object.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/struct.pb.h>
@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "operator/kube/pods/objects/export_pod.h"
+#include "operator/kube/pods/objects/pod_settings.h"
+#include "operator/kube/pods/pod_view.h"
 #include "operator/kube/volumes/claim_object.h"
 #include "operator/kube_client/base/json.h"
 #include "proto/adamant/v1/job.pb.h"
@@ -403,7 +406,7 @@ TEST(PodObjectTest, TheTrialOfAnOutputWritesWhereTheModelWillBe) {
                             {"name": "tmp", "emptyDir": {}}])"));
   const auto view = ParsePod(pod);
   ASSERT_NE(view, nullptr);
-  EXPECT_EQ(view->export_snapshot, kOutputTrial);
+  EXPECT_EQ(view->output, kOutputTrial);
 }
 
 TEST(PodObjectTest, ClaimsWithDataAreMountedIntoDataServersAndCannotBeWritten) {

@@ -1,4 +1,4 @@
-#include "operator/kube/pods/strategic_merge.h"
+#include "operator/kube/pods/objects/strategic_merge.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "operator/kube/pods/pod_image.h"
+#include "operator/kube/pods/objects/pod_image.h"
 
 #include <nlohmann/json.hpp>
 #include <sstream>

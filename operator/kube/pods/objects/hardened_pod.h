@@ -4,8 +4,8 @@
 
 namespace adamant::kube {
 
-/// Name of our container in the pods of jobs.
-inline constexpr char kContainer[] = "adamant";
+/// Folder of our container that its data is in.
+inline constexpr char kDataFolder[] = "/data";
 
 /// Returns what each container of ours says of its rights: none. For "securityContext".
 nlohmann::json HardenedContainer();

@@ -1,11 +1,12 @@
-#include "operator/kube/pods/pod_requests.h"
+#include "operator/kube/pods/objects/pod_requests.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "operator/kube/pods/pod_object.h"
+#include "operator/kube/pods/objects/export_pod.h"
+#include "operator/kube/pods/objects/pod_object.h"
 #include "operator/kube_client/base/json.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "tests/unit/operator/kube/job/job_fixture.h"

@@ -1,4 +1,4 @@
-#include "operator/kube/pods/pod_requests.h"
+#include "operator/kube/pods/objects/pod_requests.h"
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "operator/control/server_memory.h"
-#include "operator/kube/pods/hardened_pod.h"
+#include "operator/kube/pods/pod_view.h"
 #include "operator/kube_client/base/json.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"

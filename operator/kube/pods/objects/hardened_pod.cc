@@ -1,4 +1,4 @@
-#include "operator/kube/pods/hardened_pod.h"
+#include "operator/kube/pods/objects/hardened_pod.h"
 
 #include <nlohmann/json.hpp>
 
