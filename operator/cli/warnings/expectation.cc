@@ -26,7 +26,7 @@
 #include "services/common/optimiser/optimiser.h"
 #include "services/worker/core/base/accumulator.h"
 #include "services/worker/core/sync/asynchrony/asynchrony.h"
-#include "services/worker/rpc/worker_job.h"
+#include "services/worker/rpc/job/worker_job.h"
 
 namespace adamant::cli {
 namespace {

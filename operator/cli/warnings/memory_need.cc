@@ -5,7 +5,7 @@
 #include "operator/local/state/job_data.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
-#include "services/worker/rpc/worker_memory.h"
+#include "services/worker/rpc/job/worker_memory.h"
 
 namespace adamant::cli {
 namespace {

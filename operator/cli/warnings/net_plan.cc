@@ -18,7 +18,7 @@
 #include "services/worker/core/base/accumulator.h"
 #include "services/worker/core/base/float_buffer.h"
 #include "services/worker/core/learner/local_update.h"
-#include "services/worker/rpc/worker_job.h"
+#include "services/worker/rpc/job/worker_job.h"
 
 namespace adamant::cli {
 namespace {

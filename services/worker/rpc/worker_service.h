@@ -9,7 +9,7 @@
 #include "services/worker/core/worker.h"
 #include "services/worker/rpc/exchange_loop.h"
 #include "services/worker/rpc/inbox.h"
-#include "services/worker/rpc/worker_job.h"
+#include "services/worker/rpc/job/worker_job.h"
 #include "services/worker/rpc/worker_metrics.h"
 
 namespace adamant::worker {

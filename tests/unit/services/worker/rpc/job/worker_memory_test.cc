@@ -1,4 +1,4 @@
-#include "services/worker/rpc/worker_memory.h"
+#include "services/worker/rpc/job/worker_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "services/worker/rpc/worker_memory.h"
+#include "services/worker/rpc/job/worker_memory.h"
 
 #include <algorithm>
 #include <optional>
@@ -8,7 +8,7 @@
 #include "services/common/tensor/shape.h"
 #include "services/worker/core/base/accumulator.h"
 #include "services/worker/core/learner/thread_channel.h"
-#include "services/worker/rpc/worker_job.h"
+#include "services/worker/rpc/job/worker_job.h"
 
 namespace adamant::worker {
 namespace {

@@ -1,4 +1,4 @@
-#include "services/worker/rpc/worker_job.h"
+#include "services/worker/rpc/job/worker_job.h"
 
 #include <algorithm>
 #include <map>
