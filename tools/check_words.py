@@ -35,6 +35,7 @@ RETIRED = {  # word, in snake_case: what is said instead
     "release_hold": "resume",
     "release_pushes": "resume pushes",
     "roster": "process table",
+    "run_dir": "run folder",
     "snapshot_request": "take snapshot",
     "takeover": "promotion",
     "takeovers": "promotions",
@@ -51,6 +52,7 @@ EXCEPTIONS = [
     ("heir", r"operator/cli/console/.*|tests/unit/operator/cli/console/.*", "`adamant status --output json`"),
     ("leaver", r"operator/cli/console/.*|tests/unit/operator/cli/console/.*", "likewise"),
     ("heir", r"tests/unit/operator/kube/schema/.*", "the CRD's field"),
+    ("run_dir", r"docs/cli\.md", "a key of `--output json`"),
     ("lead_out", r"tests/unit/services/data_server/rpc/data_source_test\.cc", "links that lead out of a claim"),
     ("heir", r"tests/(bench|processes|integration)/.*", "tests that speak the protocol as others see it"),
 ]

@@ -53,8 +53,8 @@ absl::Status TidyFinishedRun(const RunPaths& paths) {
 absl::StatusOr<RunOutcome> ShowFinishedRun(const v1::TrainingJob& job,
                                            const RunOptions& options,
                                            Observer& observer) {
-  ADAMANT_ASSIGN_OR_RETURN(RunStatus run, ReadRunStatus(options.run_dir));
-  const RunPaths paths(std::filesystem::absolute(options.run_dir));
+  ADAMANT_ASSIGN_OR_RETURN(RunStatus run, ReadRunStatus(options.run_folder));
+  const RunPaths paths(std::filesystem::absolute(options.run_folder));
   std::vector<std::string> texts = options.warnings;
   if (!options.changes.empty()) {
     texts.push_back(NothingTaken(job, paths, options.changes));

@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "operator/local/run_folder/run_dir.h"
+#include "operator/local/run_folder/run_paths.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/base/system/files.h"
@@ -38,15 +38,15 @@ absl::Status CheckPrograms(const std::filesystem::path& bin_dir) {
 }
 
 absl::StatusOr<std::filesystem::path> PrepareRun(const v1::TrainingJob& job,
-                                                 const std::filesystem::path& run_dir) {
-  std::filesystem::path folder = run_dir;
-  if (run_dir.empty()) {
-    absl::StatusOr<std::filesystem::path> made = MakeRunDir("runs", job.metadata().name());
+                                                 const std::filesystem::path& run_folder) {
+  std::filesystem::path folder = run_folder;
+  if (run_folder.empty()) {
+    absl::StatusOr<std::filesystem::path> made = MakeRunFolder("runs", job.metadata().name());
     ADAMANT_RETURN_IF_ERROR(WithAdvice(made.status(), "begin again"));
     folder = *std::move(made);
   }
-  const absl::Status status = CreateRunDir(RunPaths(folder), job::ToYaml(job));
-  if (!status.ok() && run_dir.empty()) {
+  const absl::Status status = CreateRunFolder(RunPaths(folder), job::ToYaml(job));
+  if (!status.ok() && run_folder.empty()) {
     std::error_code error;
     std::filesystem::remove(folder, error);  // if it is empty
     std::filesystem::remove(folder.parent_path(), error);

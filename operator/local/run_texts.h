@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "operator/core/job/job_controller.h"
-#include "operator/local/run_folder/run_dir.h"
+#include "operator/local/run_folder/run_paths.h"
 
 namespace adamant::v1 {
 class TrainingJob;

@@ -28,8 +28,8 @@
 #include "operator/local/processes/signal_pipe.h"
 #include "operator/local/run_folder/checkpoint_file.h"
 #include "operator/local/run_folder/lost_links.h"
-#include "operator/local/run_folder/run_dir.h"
 #include "operator/local/run_folder/run_folder.h"
+#include "operator/local/run_folder/run_paths.h"
 #include "operator/local/run_folder/socket_folder.h"
 #include "operator/local/run_metrics.h"
 #include "operator/local/run_preparation.h"
@@ -69,7 +69,7 @@ class Runner {
  public:
   Runner(v1::TrainingJob job, const RunOptions& options, Observer& observer)
       : job_(std::move(job)),
-        paths_(std::filesystem::absolute(options.run_dir)),
+        paths_(std::filesystem::absolute(options.run_folder)),
         bin_dir_(std::filesystem::absolute(options.bin_dir)),
         options_(options),
         observer_(observer),
@@ -481,14 +481,14 @@ absl::StatusOr<RunOutcome> RunJob(v1::TrainingJob job,
                                   const RunOptions& options,
                                   Observer& observer) {
   auto runner = std::make_unique<Runner>(std::move(job), options, observer);
-  ADAMANT_RETURN_IF_ERROR(WithAdvice(runner->Open(), GoOn(RunPaths(options.run_dir))));
+  ADAMANT_RETURN_IF_ERROR(WithAdvice(runner->Open(), GoOn(RunPaths(options.run_folder))));
   runner->Run();
   absl::StatusOr<RunOutcome> outcome = runner->Outcome();
   runner.reset();  // its processes have ended with it
   const bool is_over = options.launcher == nullptr && outcome.ok() &&
                        outcome->report.phase == controller::Phase::kSucceeded;
   if (is_over) {
-    if (const absl::Status tidied = TidyFinishedRun(RunPaths(options.run_dir)); !tidied.ok()) {
+    if (const absl::Status tidied = TidyFinishedRun(RunPaths(options.run_folder)); !tidied.ok()) {
       LogWarning("the folder of the run stays larger than it need be",
                  {{"error", tidied.ToString()}});
     }

@@ -17,7 +17,7 @@ class TrainingJob;
 namespace adamant::local {
 
 struct RunOptions {
-  std::filesystem::path run_dir;
+  std::filesystem::path run_folder;
   std::filesystem::path bin_dir;    ///< passes CheckPrograms
   std::string listen = {};          ///< host:port of the controller; empty: all processes have Unix
                                     ///< sockets, which no other user can connect to
@@ -39,12 +39,12 @@ struct RunOutcome {
                         ///< model as something else lies in its place
 };
 
-/// Runs the job in `run_dir`, from where it stands, until it has succeeded, failed or been stopped
-/// by a signal: starts the processes, restarts those that die, and stops them all at the end. How
-/// it ended is in the report's phase. A signal suspends the job, within 3 s; a second one kills.
-/// Threads: the main thread only, after BlockStopSignals.
-/// Errors: what keeps it from starting: the run directory is in use or cannot be written, its disk
-/// is full, its state is damaged.
+/// Runs the job in `run_folder`, from where it stands, until it has succeeded, failed or been
+/// stopped by a signal: starts the processes, restarts those that die, and stops them all at the
+/// end. How it ended is in the report's phase. A signal suspends the job, within 3 s; a second one
+/// kills. Threads: the main thread only, after BlockStopSignals. Errors: what keeps it from
+/// starting: the run directory is in use or cannot be written, its disk is full, its state is
+/// damaged.
 absl::StatusOr<RunOutcome> RunJob(v1::TrainingJob job,
                                   const RunOptions& options,
                                   Observer& observer);

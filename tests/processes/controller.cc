@@ -33,7 +33,7 @@
 #include <vector>
 
 #include "operator/local/processes/signal_pipe.h"
-#include "operator/local/run_folder/run_dir.h"
+#include "operator/local/run_folder/run_paths.h"
 #include "operator/local/run_preparation.h"
 #include "operator/local/runner.h"
 #include "proto/adamant/v1/job.pb.h"
@@ -144,12 +144,12 @@ absl::Status Run(char** arguments) {
     return absl::InvalidArgumentError(job::Format(parsed.problems.front()));
   }
   RemoteLauncher launcher(json::parse(arguments[4]));
-  const local::RunOptions options{.run_dir = arguments[1],
+  const local::RunOptions options{.run_folder = arguments[1],
                                   .bin_dir = arguments[2],
                                   .listen = arguments[3],
                                   .launcher = &launcher};
-  if (!std::filesystem::exists(local::RunPaths(options.run_dir).job())) {
-    ADAMANT_RETURN_IF_ERROR(local::PrepareRun(*parsed.job, options.run_dir).status());
+  if (!std::filesystem::exists(local::RunPaths(options.run_folder).job())) {
+    ADAMANT_RETURN_IF_ERROR(local::PrepareRun(*parsed.job, options.run_folder).status());
   }
   NoObserver observer;
   return local::RunJob(std::move(*parsed.job), options, observer).status();

@@ -19,7 +19,7 @@
 #include "operator/cli/console/text.h"
 #include "operator/cli/warnings/expectation.h"
 #include "operator/local/history/record.h"
-#include "operator/local/run_folder/run_dir.h"
+#include "operator/local/run_folder/run_paths.h"
 #include "services/common/base/counted.h"
 #include "services/common/base/system/files.h"
 
@@ -101,7 +101,7 @@ class PlainDisplay : public Display {
  public:
   void OnOpening(const Opening& opening) override {
     Say(opening.job + ": " + opening.summary);
-    Say("run directory: " + opening.run_dir);
+    Say("run directory: " + opening.run_folder);
     if (!opening.speed.empty()) {
       Say("speed: " + opening.speed);
     }
@@ -146,7 +146,7 @@ class PlainDisplay : public Display {
   }
 
   void OnEnding(const Ending& ending) override {
-    const local::RunPaths paths(ending.run_dir);
+    const local::RunPaths paths(ending.run_folder);
     const JobReport& report = ending.report;
     if (report.phase == Phase::kSucceeded) {
       Say(Text("top-1 %.2f%% on the validation data after %llu %s",
@@ -175,7 +175,7 @@ class PlainDisplay : public Display {
       std::fprintf(stderr, "%s\n", crowd_.c_str());
     }
     std::fprintf(stderr, "logs: %s\n", paths.logs().c_str());
-    std::fprintf(stderr, "%s\n", WhatNext(report, ending.run_dir).c_str());
+    std::fprintf(stderr, "%s\n", WhatNext(report, ending.run_folder).c_str());
   }
 
  protected:
@@ -321,7 +321,7 @@ class JsonDisplay final : public Display {
     Print({{"time", local::TimeStamp()},
            {"event", "start"},
            {"job", opening.job},
-           {"run_dir", opening.run_dir}});
+           {"run_dir", opening.run_folder}});
   }
   void OnNote(const Note& note) override { Line(local::NoteJson(local::TimeStamp(), note)); }
   void OnEpoch(const EpochResult& result) override {
@@ -335,7 +335,7 @@ class JsonDisplay final : public Display {
     }
   }
   void OnEnding(const Ending& ending) override {
-    const local::RunPaths paths(ending.run_dir);
+    const local::RunPaths paths(ending.run_folder);
     nlohmann::ordered_json json = {
         {"time", local::TimeStamp()},
         {"event", "end"},
@@ -346,7 +346,7 @@ class JsonDisplay final : public Display {
                                     : nlohmann::ordered_json()},
         {"restarts", ending.report.restarts},
         {"message", ending.report.message},
-        {"run_dir", ending.run_dir},
+        {"run_dir", ending.run_folder},
         {"exit_code", ending.exit_code}};
     if (ending.report.phase == Phase::kSucceeded) {
       json["model"] = {paths.safetensors().string(), paths.onnx().string()};
@@ -388,16 +388,16 @@ std::unique_ptr<Display> NewDisplay(Output output) {
 
 std::string StoppedLine(const Ending& ending) {
   return "stopped in epoch " + std::to_string(ending.report.epoch) + "; " +
-         HowToGoOn({}, ending.run_dir);
+         HowToGoOn({}, ending.run_folder);
 }
 
 // Somebody may have removed or renamed the folder of a run that runs.
-std::string HowToGoOn(const JobReport& report, const std::string& run_dir) {
-  const local::RunPaths paths(run_dir);
+std::string HowToGoOn(const JobReport& report, const std::string& run_folder) {
+  const local::RunPaths paths(run_folder);
   return local::CanBeResumed(paths)
-             ? WhatFirst(report, paths) + "go on with: adamant train --resume " + run_dir +
+             ? WhatFirst(report, paths) + "go on with: adamant train --resume " + run_folder +
                    AtWhichRate(report.end, paths)
-             : "the folder of the run is not there any more: " + run_dir;
+             : "the folder of the run is not there any more: " + run_folder;
 }
 
 std::string EpochLine(const EpochResult& result, std::uint64_t epochs) {
@@ -465,14 +465,15 @@ bool MayDoBetter(EndKind end) {
   return !DidNotLearn(end) && end != EndKind::kAllLost && end != EndKind::kStateIsOld;
 }
 
-std::string WhatNext(const JobReport& report, const std::string& run_dir) {
+std::string WhatNext(const JobReport& report, const std::string& run_folder) {
   const std::string first =  // the message says what
       report.end == EndKind::kDidNotLearn ? "once the cause is put right, " : "";
-  return MayDoBetter(report.end) ? HowToGoOn(report, run_dir) : first + HowToBeginAnew(run_dir);
+  return MayDoBetter(report.end) ? HowToGoOn(report, run_folder)
+                                 : first + HowToBeginAnew(run_folder);
 }
 
-std::string HowToBeginAnew(const std::string& run_dir) {
-  return "begin anew with: adamant train " + local::RunPaths(run_dir).job().string() +
+std::string HowToBeginAnew(const std::string& run_folder) {
+  return "begin anew with: adamant train " + local::RunPaths(run_folder).job().string() +
          " --run-dir NEW_FOLDER";
 }
 

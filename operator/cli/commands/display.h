@@ -21,7 +21,7 @@ void AddOutput(CLI::App& command, Output& output);
 /// Facts that are told before and after the run itself.
 struct Opening {
   std::string job;
-  std::string run_dir;
+  std::string run_folder;
   std::string summary;          ///< "2 workers, 3 parameter servers, …"
   double epoch_completion = 1;  ///< share of an epoch's examples at which it may end
   std::string crowd{};          ///< CrowdText
@@ -29,7 +29,7 @@ struct Opening {
 };
 struct Ending {
   controller::JobReport report;
-  std::string run_dir;
+  std::string run_folder;
   int exit_code = 0;
 };
 
@@ -48,7 +48,7 @@ std::unique_ptr<Display> NewDisplay(Output output);
 std::string StoppedLine(const Ending& ending);
 
 /// Tells how a run that has ended so, and may do better, goes on, and what to do first.
-std::string HowToGoOn(const controller::JobReport& report, const std::string& run_dir);
+std::string HowToGoOn(const controller::JobReport& report, const std::string& run_folder);
 
 /// A result, and how the open epoch stands, in a line without its end. A loss that is not known is
 /// left out, as that of an epoch in which no worker has trained since the job was resumed.
@@ -73,10 +73,10 @@ bool IsPoor(controller::EndKind end);
 bool MayDoBetter(controller::EndKind end);
 
 /// Tells how a run that has ended so goes on, or begins anew where that alone helps.
-std::string WhatNext(const controller::JobReport& report, const std::string& run_dir);
+std::string WhatNext(const controller::JobReport& report, const std::string& run_folder);
 
 /// The command that trains what the run was to train in another folder.
-std::string HowToBeginAnew(const std::string& run_dir);
+std::string HowToBeginAnew(const std::string& run_folder);
 
 /// Seconds until the last epoch ends at the present speed, if each ends with the share
 /// `epoch_completion` of its examples; negative when it cannot be told.

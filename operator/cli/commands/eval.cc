@@ -21,7 +21,7 @@
 #include "operator/cli/console/text.h"
 #include "operator/cli/warnings/expectation.h"
 #include "operator/local/model/model_file.h"
-#include "operator/local/run_folder/run_dir.h"
+#include "operator/local/run_folder/run_paths.h"
 #include "operator/local/state/resumption.h"
 #include "operator/local/state/run_status.h"
 #include "proto/adamant/v1/job.pb.h"
@@ -158,8 +158,8 @@ std::string HowItEnded(controller::Phase phase) {
 }
 
 // Why a run holds no model, and whether it will.
-std::string WhyNoModel(const std::string& run_dir) {
-  const absl::StatusOr<local::RunStatus> run = local::ReadRunStatus(run_dir);
+std::string WhyNoModel(const std::string& run_folder) {
+  const absl::StatusOr<local::RunStatus> run = local::ReadRunStatus(run_folder);
   if (!run.ok()) {
     return " holds no model, and how it stands cannot be read: " +
            std::string(run.status().message());
@@ -170,22 +170,22 @@ std::string WhyNoModel(const std::string& run_dir) {
       return " holds its model no more: model.safetensors was removed";
     case controller::Phase::kFailed:
       return " holds no model, as the job failed (" + report.message + ")" +
-             (MayDoBetter(report.end) ? "; " + HowToGoOn(report, run_dir) : "");
+             (MayDoBetter(report.end) ? "; " + HowToGoOn(report, run_folder) : "");
     default:
       return " holds no model yet: a job writes model.safetensors when it has succeeded, and this "
              "one " +
-             (run->live ? "runs" : HowItEnded(report.phase) + "; " + HowToGoOn({}, run_dir));
+             (run->live ? "runs" : HowItEnded(report.phase) + "; " + HowToGoOn({}, run_folder));
   }
 }
 
-std::string NoModelText(const std::string& run_dir) {
-  if (const absl::Status run = local::CheckHoldsRun(local::RunPaths(run_dir)); !run.ok()) {
+std::string NoModelText(const std::string& run_folder) {
+  if (const absl::Status run = local::CheckHoldsRun(local::RunPaths(run_folder)); !run.ok()) {
     return std::string(run.message());
   }
-  return run_dir + WhyNoModel(run_dir) + "; adamant export " + run_dir +
+  return run_folder + WhyNoModel(run_folder) + "; adamant export " + run_folder +
          " --format safetensors --out FILE writes the model of its newest checkpoint, if it has "
          "one, which eval takes with --job " +
-         local::RunPaths(run_dir).job().string();
+         local::RunPaths(run_folder).job().string();
 }
 
 std::string LossText(double loss) {

@@ -19,7 +19,7 @@
 #include "operator/local/checkpoints/save_checkpoint.h"
 #include "operator/local/model/checkpoint_model.h"
 #include "operator/local/model/model_file.h"
-#include "operator/local/run_folder/run_dir.h"
+#include "operator/local/run_folder/run_paths.h"
 #include "operator/local/state/resumption.h"
 #include "operator/local/state/run_status.h"
 #include "operator/local/state/state_copies.h"
@@ -44,7 +44,7 @@ constexpr char kExamples[] = R"(Examples:
 enum class Format { kSafetensors, kOnnx, kCheckpoint };
 
 struct ExportFlags {
-  std::string run_dir;
+  std::string run_folder;
   Format format = Format::kOnnx;
   std::string out;
   std::uint64_t checkpoint = 0;  // 0: the newest model
@@ -55,7 +55,7 @@ struct ExportFlags {
 absl::StatusOr<local::ModelFile> ReadRunModel(const v1::TrainingJob& job,
                                               const ExportFlags& flags,
                                               const model::Graph& graph) {
-  const local::RunPaths paths(flags.run_dir);
+  const local::RunPaths paths(flags.run_folder);
   std::error_code error;
   if (flags.checkpoint != 0 || !std::filesystem::exists(paths.safetensors(), error)) {
     ADAMANT_RETURN_IF_ERROR(local::CheckHoldsRun(paths));
@@ -75,7 +75,7 @@ std::string WhichModel(const exports::Metadata& metadata, const ExportFlags& fla
     return "checkpoint " + checkpoint->second + ", " + EpochOf(metadata) +
            (flags.checkpoint == 0 ? ": the newest that can be read" : "");
   }
-  const absl::StatusOr<local::RunStatus> run = local::ReadRunStatus(flags.run_dir);
+  const absl::StatusOr<local::RunStatus> run = local::ReadRunStatus(flags.run_folder);
   return run.ok() && run->report.phase != controller::Phase::kSucceeded ? EpochOf(metadata) : "";
 }
 
@@ -105,7 +105,7 @@ absl::StatusOr<std::string> ExportRun(const v1::TrainingJob& job, const ExportFl
 
 // Returns which checkpoint it is.
 absl::StatusOr<std::string> SaveWhole(const v1::TrainingJob& job, const ExportFlags& flags) {
-  const local::RunPaths paths(flags.run_dir);
+  const local::RunPaths paths(flags.run_folder);
   ADAMANT_RETURN_IF_ERROR(local::CheckHoldsRun(paths));
   ADAMANT_ASSIGN_OR_RETURN(const local::StateCopies::Stored stored,
                            local::StateCopies::Read({paths.controller(), paths.controller_copy()}));
@@ -140,7 +140,7 @@ int Export(const ExportFlags& flags) {
     PrintError("--out " + std::string(status.message()));
     return kBadInput;
   }
-  const local::RunPaths paths(flags.run_dir);
+  const local::RunPaths paths(flags.run_folder);
   if (std::error_code error; !std::filesystem::is_regular_file(paths.job(), error)) {
     if (const absl::Status run = local::CheckHoldsRun(paths); !run.ok()) {
       PrintError(std::string(run.message()));
@@ -160,7 +160,7 @@ int Export(const ExportFlags& flags) {
                            absl::IsNotFound(status) || absl::IsAlreadyExists(status);
     return bad_input ? kBadInput : kCannotRun;
   }
-  if (const std::string warning = ModelWarning(flags.run_dir); !warning.empty()) {
+  if (const std::string warning = ModelWarning(flags.run_folder); !warning.empty()) {
     PrintWarnings({warning});
   }
   if (!which->empty()) {
@@ -176,7 +176,7 @@ void AddExport(CLI::App& app, int& exit_code) {
   CLI::App& command = *app.add_subcommand(
       "export", "Write a run's model, or a whole checkpoint, in a format of choice");
   const auto flags = std::make_shared<ExportFlags>();
-  AddFolder(command, "RUN_DIR", flags->run_dir, "Folder of the run")->required();
+  AddFolder(command, "RUN_DIR", flags->run_folder, "Folder of the run")->required();
   AddChoice<Format>(command,
                     "--format",
                     flags->format,

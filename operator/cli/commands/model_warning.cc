@@ -6,8 +6,8 @@
 
 namespace adamant::cli {
 
-std::string ModelWarning(const std::string& run_dir) {
-  const absl::StatusOr<local::RunStatus> status = local::ReadRunStatus(run_dir);
+std::string ModelWarning(const std::string& run_folder) {
+  const absl::StatusOr<local::RunStatus> status = local::ReadRunStatus(run_folder);
   if (!status.ok()) {
     return "";
   }

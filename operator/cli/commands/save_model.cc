@@ -21,7 +21,7 @@
 #include "operator/kube_client/base/json.h"
 #include "operator/local/history/recorder.h"
 #include "operator/local/model/export_model.h"
-#include "operator/local/run_folder/run_dir.h"
+#include "operator/local/run_folder/run_paths.h"
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/counted.h"
 #include "services/common/base/status_macros.h"

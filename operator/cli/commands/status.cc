@@ -29,7 +29,7 @@ constexpr char kExamples[] = R"(Examples:
 Works while the job runs and after it has ended.)";
 
 struct StatusFlags {
-  std::string run_dir;
+  std::string run_folder;
   bool buckets = false;
   Output output = Output::kText;
 };
@@ -44,14 +44,14 @@ void PrintText(v1::JobStatus status, const local::RunStatus& run, const StatusFl
   }
   const bool succeeded = report.phase == controller::Phase::kSucceeded;
   const std::string next =
-      run.live || run.anothers || succeeded ? "" : WhatNext(report, flags.run_dir);
+      run.live || run.anothers || succeeded ? "" : WhatNext(report, flags.run_folder);
   if (!next.empty()) {
     std::printf("%s\n", next.c_str());
   }
 }
 
 int Status(const StatusFlags& flags) {
-  const absl::StatusOr<local::RunStatus> run = local::ReadRunStatus(flags.run_dir);
+  const absl::StatusOr<local::RunStatus> run = local::ReadRunStatus(flags.run_folder);
   if (!run.ok()) {
     PrintError(std::string(run.status().message()));
     const bool bad_input = absl::IsNotFound(run.status()) || absl::IsInvalidArgument(run.status());
@@ -86,7 +86,7 @@ int Status(const StatusFlags& flags) {
 void AddStatus(CLI::App& app, int& exit_code) {
   CLI::App& command = *app.add_subcommand("status", "Show how a run stands");
   const auto flags = std::make_shared<StatusFlags>();
-  AddFolder(command, "RUN_DIR", flags->run_dir, "Folder of the run")->required();
+  AddFolder(command, "RUN_DIR", flags->run_folder, "Folder of the run")->required();
   command.add_flag("--buckets", flags->buckets, "With a table of the buckets");
   AddOutput(command, flags->output);
   command.footer(kExamples);

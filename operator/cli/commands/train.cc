@@ -24,7 +24,7 @@
 #include "operator/local/checkpoints/start_from.h"
 #include "operator/local/finished_run.h"
 #include "operator/local/processes/signal_pipe.h"
-#include "operator/local/run_folder/run_dir.h"
+#include "operator/local/run_folder/run_paths.h"
 #include "operator/local/run_preparation.h"
 #include "operator/local/runner.h"
 #include "operator/local/state/job_data.h"
@@ -67,7 +67,7 @@ constexpr rlim_t kDefaultFiles = 1024;  // where nobody has set another number
 
 struct TrainFlags {
   std::string job;
-  std::string run_dir;
+  std::string run_folder;
   std::string resume;
   std::string bin_dir;
   std::string metrics_listen;
@@ -109,7 +109,7 @@ int CompareWithStart(const TrainFlags& flags,
                      const v1::TrainingJob& job,
                      std::vector<std::string>& taken) {
   const absl::StatusOr<local::Resumption> resumption =
-      local::CompareWithStart(job, local::RunPaths(flags.run_dir), flags.accept_changes);
+      local::CompareWithStart(job, local::RunPaths(flags.run_folder), flags.accept_changes);
   if (!resumption.ok()) {
     PrintError(std::string(resumption.status().message()));
     return kCannotRun;
@@ -227,7 +227,7 @@ void TellModeChange(const TrainFlags& flags, const job::ParseResult& parsed) {
   if (flags.resume.empty() || parsed.draft == nullptr) {
     return;
   }
-  const std::string mode = local::ModeRefusal(*parsed.draft, local::RunPaths(flags.run_dir));
+  const std::string mode = local::ModeRefusal(*parsed.draft, local::RunPaths(flags.run_folder));
   if (!mode.empty()) {
     PrintError(flags.job + " is not what the run was started with: " + mode);
   }
@@ -250,7 +250,7 @@ int CheckFlags(const TrainFlags& flags) {
     PrintError("--accept-changes goes with --resume DIR");
     return kBadInput;
   }
-  if (resume && (!flags.job.empty() || !flags.run_dir.empty())) {
+  if (resume && (!flags.job.empty() || !flags.run_folder.empty())) {
     PrintError("--resume DIR goes on in that folder with its job.yaml: no manifest, no --run-dir");
     return kBadInput;
   }
@@ -274,13 +274,13 @@ int Prepare(TrainFlags& flags, Prepared& prepared) {
   }
   const bool resume = !flags.resume.empty();
   if (resume) {
-    flags.run_dir = Plain(flags.resume);
-    if (const int code = CheckResumable(local::RunPaths(flags.run_dir)); code != kOk) {
+    flags.run_folder = Plain(flags.resume);
+    if (const int code = CheckResumable(local::RunPaths(flags.run_folder)); code != kOk) {
       return code;
     }
-    flags.job = local::RunPaths(flags.run_dir).job().string();
-    prepared.is_over = IsOver(local::RunPaths(flags.run_dir), prepared);
-    if (const int code = CheckWritable(local::RunPaths(flags.run_dir), prepared); code != kOk) {
+    flags.job = local::RunPaths(flags.run_folder).job().string();
+    prepared.is_over = IsOver(local::RunPaths(flags.run_folder), prepared);
+    if (const int code = CheckWritable(local::RunPaths(flags.run_folder), prepared); code != kOk) {
       return code;
     }
   }
@@ -311,14 +311,14 @@ int Prepare(TrainFlags& flags, Prepared& prepared) {
     return CompareWithStart(flags, *prepared.job, prepared.changes);
   }
   const absl::StatusOr<std::filesystem::path> folder =
-      local::PrepareRun(*prepared.job, flags.run_dir);
+      local::PrepareRun(*prepared.job, flags.run_folder);
   if (!folder.ok()) {
     PrintError(std::string(folder.status().message()));
     const bool is_bad_name =
         absl::IsAlreadyExists(folder.status()) || absl::IsInvalidArgument(folder.status());
     return is_bad_name ? kBadInput : kCannotRun;
   }
-  flags.run_dir = folder->string();
+  flags.run_folder = folder->string();
   return kOk;
 }
 
@@ -335,9 +335,9 @@ std::vector<std::string> WarningsOf(const Prepared& prepared,
 }
 
 // Leaves in the run's folder how this machine trains the net. A run goes on without it.
-void WritePlan(const v1::TrainingJob& job, const std::filesystem::path& run_dir) {
+void WritePlan(const v1::TrainingJob& job, const std::filesystem::path& run_folder) {
   if (const absl::StatusOr<std::string> plan = QuickNetPlan(job); plan.ok()) {
-    WriteFileAtomically(local::RunPaths(run_dir).plan(), *plan).IgnoreError();
+    WriteFileAtomically(local::RunPaths(run_folder).plan(), *plan).IgnoreError();
   }
 }
 
@@ -401,14 +401,14 @@ int Train(TrainFlags flags) {
   const ExpectationText expectation = flags.resume.empty() ? ExpectationOf(job) : ExpectationText{};
   const std::unique_ptr<Display> display = NewDisplay(flags.output);
   display->OnOpening({.job = job.metadata().name(),
-                      .run_dir = flags.run_dir,
+                      .run_folder = flags.run_folder,
                       .summary = Summary(job) + StartText(flags, job),
                       .epoch_completion = job.spec().run_policy().epoch_completion(),
                       .crowd = CrowdText(job, UsableCpus()),
                       .speed = expectation.speed});
   const std::vector<std::string> warnings = WarningsOf(prepared, expectation.warnings);
-  WritePlan(job, flags.run_dir);
-  const local::RunOptions options{.run_dir = flags.run_dir,
+  WritePlan(job, flags.run_folder);
+  const local::RunOptions options{.run_folder = flags.run_folder,
                                   .bin_dir = bin_dir,
                                   .metrics_listen = flags.metrics_listen,
                                   .warnings = warnings,
@@ -424,7 +424,7 @@ int Train(TrainFlags flags) {
     return kCannotRun;
   }
   const Ending ending{
-      .report = outcome->report, .run_dir = flags.run_dir, .exit_code = ExitCodeOf(*outcome)};
+      .report = outcome->report, .run_folder = flags.run_folder, .exit_code = ExitCodeOf(*outcome)};
   display->OnEnding(ending);
   TellUnread(ending);
   return ending.exit_code;
@@ -437,7 +437,7 @@ void AddTrain(CLI::App& app, int& exit_code) {
       *app.add_subcommand("train", "Train the model that a manifest describes, on this machine");
   const auto flags = std::make_shared<TrainFlags>();
   command.add_option("JOB", flags->job, "Manifest of the job (YAML)");
-  AddFolder(command, "--run-dir", flags->run_dir, "Folder of the run [runs/NAME-TIME]");
+  AddFolder(command, "--run-dir", flags->run_folder, "Folder of the run [runs/NAME-TIME]");
   AddFolder(command, "--resume", flags->resume, "Folder of a run to go on with");
   command.add_flag(
       "--accept-changes",

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "operator/cli/console/arguments.h"
-#include "operator/cli/kubectl/cluster/job_objects.h"
+#include "operator/cli/kubectl/cluster/read_objects.h"
 #include "operator/cli/kubectl/commands.h"
 #include "operator/kube/api/custom_resources.h"
 #include "services/common/base/status_macros.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "operator/cli/console/exit_codes.h"
-#include "operator/cli/kubectl/cluster/job_objects.h"
+#include "operator/cli/kubectl/cluster/read_objects.h"
 #include "operator/cli/kubectl/commands.h"
 #include "operator/kube/api/custom_resources.h"
 #include "operator/kube_client/base/time.h"

@@ -10,8 +10,8 @@
 
 #include "operator/cli/console/exit_codes.h"
 #include "operator/cli/console/text.h"
-#include "operator/cli/kubectl/cluster/job_objects.h"
 #include "operator/cli/kubectl/cluster/outage.h"
+#include "operator/cli/kubectl/cluster/read_objects.h"
 #include "operator/cli/kubectl/commands.h"
 #include "services/common/base/status_macros.h"
 

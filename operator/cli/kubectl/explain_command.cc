@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "operator/cli/console/exit_codes.h"
-#include "operator/cli/kubectl/cluster/job_objects.h"
 #include "operator/cli/kubectl/cluster/pod_log.h"
+#include "operator/cli/kubectl/cluster/read_objects.h"
 #include "operator/cli/kubectl/commands.h"
 #include "operator/cli/kubectl/explain/explain.h"
 #include "services/common/base/status_macros.h"

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "operator/cli/console/exit_codes.h"
-#include "operator/cli/kubectl/cluster/job_objects.h"
 #include "operator/cli/kubectl/cluster/outage.h"
 #include "operator/cli/kubectl/cluster/pod_log.h"
+#include "operator/cli/kubectl/cluster/read_objects.h"
 #include "operator/cli/kubectl/commands.h"
 #include "services/common/base/mutex.h"
 #include "services/common/base/status_macros.h"

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "operator/cli/console/exit_codes.h"
-#include "operator/cli/kubectl/cluster/job_objects.h"
 #include "operator/cli/kubectl/cluster/outage.h"
+#include "operator/cli/kubectl/cluster/read_objects.h"
 #include "operator/cli/kubectl/cluster/status_text.h"
 #include "operator/cli/kubectl/commands.h"
 #include "operator/kube/api/custom_resources.h"

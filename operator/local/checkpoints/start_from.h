@@ -2,7 +2,7 @@
 
 #include "absl/status/status.h"
 #include "operator/core/state/state_store.h"
-#include "operator/local/run_folder/run_dir.h"
+#include "operator/local/run_folder/run_paths.h"
 
 namespace adamant::v1 {
 class TrainingJob;

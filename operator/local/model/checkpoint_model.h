@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "operator/local/model/model_file.h"
-#include "operator/local/run_folder/run_dir.h"
+#include "operator/local/run_folder/run_paths.h"
 
 namespace adamant::v1 {
 class TrainingJob;

@@ -2,7 +2,7 @@
 
 #include "absl/status/status.h"
 #include "operator/local/model/fetch_model.h"
-#include "operator/local/run_folder/run_dir.h"
+#include "operator/local/run_folder/run_paths.h"
 #include "services/common/export/safetensors.h"
 
 namespace adamant::v1 {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "operator/local/run_folder/run_dir.h"
+#include "operator/local/run_folder/run_paths.h"
 
 namespace adamant::v1 {
 class TrainingJob;

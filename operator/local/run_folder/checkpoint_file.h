@@ -8,11 +8,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "operator/core/state/state.h"
-#include "operator/local/run_folder/run_dir.h"
+#include "operator/local/run_folder/run_paths.h"
 
 namespace adamant::local {
 
-/// Content of a checkpoint's manifest: RunDir/checkpoints/<snapshot>.json.
+/// Content of a checkpoint's manifest: RUN_DIR/checkpoints/<snapshot>.json.
 struct CheckpointManifest {
   std::uint64_t job_uid = 0;
   controller::Checkpoint checkpoint;

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "operator/local/run_folder/run_dir.h"
+#include "operator/local/run_folder/run_paths.h"
 #include "services/common/job/yaml/changes.h"
 
 namespace adamant::v1 {

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "operator/core/state/state.h"
-#include "operator/local/run_folder/run_dir.h"
+#include "operator/local/run_folder/run_paths.h"
 
 namespace adamant::local {
 

@@ -15,7 +15,7 @@
 #include "operator/control/status_codec.h"
 #include "operator/core/job/job_controller.h"
 #include "operator/local/history/recorder.h"
-#include "operator/local/run_folder/run_dir.h"
+#include "operator/local/run_folder/run_paths.h"
 #include "operator/local/state/kv_state_store.h"
 #include "operator/local/state/resumption.h"
 #include "operator/local/state/state_copies.h"
@@ -107,8 +107,8 @@ absl::StatusOr<RunStatus> ReadStateOfAnothers(const RunPaths& paths) {
 
 }  // namespace
 
-absl::StatusOr<RunStatus> ReadRunStatus(const std::filesystem::path& run_dir) {
-  const RunPaths paths(run_dir);
+absl::StatusOr<RunStatus> ReadRunStatus(const std::filesystem::path& run_folder) {
+  const RunPaths paths(run_folder);
   ADAMANT_RETURN_IF_ERROR(CheckHoldsRun(paths));
   const auto until = std::chrono::steady_clock::now() + kStartTime;
   while (true) {

@@ -21,6 +21,6 @@ struct RunStatus {
 
 /// Errors: NotFound when the folder holds no run; InvalidArgument when its manifest is none;
 /// Unavailable when its controller does not answer within 3 s; DataLoss when the state is damaged.
-absl::StatusOr<RunStatus> ReadRunStatus(const std::filesystem::path& run_dir);
+absl::StatusOr<RunStatus> ReadRunStatus(const std::filesystem::path& run_folder);
 
 }  // namespace adamant::local

@@ -6,7 +6,7 @@
 
 #include "operator/cli/console/text.h"
 #include "operator/cli/kubectl/check/check_job.h"
-#include "operator/cli/kubectl/cluster/job_objects.h"
+#include "operator/cli/kubectl/cluster/read_objects.h"
 #include "operator/kube/api/custom_resources.h"
 #include "services/common/base/status_macros.h"
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "operator/cli/kubectl/cluster/job_objects.h"
 #include "operator/cli/kubectl/cluster/outage.h"
+#include "operator/cli/kubectl/cluster/read_objects.h"
 #include "services/common/base/status_macros.h"
 
 namespace adamant::kubectl {

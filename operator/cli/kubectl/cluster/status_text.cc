@@ -11,7 +11,7 @@
 #include "operator/cli/console/status_view.h"
 #include "operator/cli/console/table.h"
 #include "operator/cli/console/text.h"
-#include "operator/cli/kubectl/cluster/job_objects.h"
+#include "operator/cli/kubectl/cluster/read_objects.h"
 #include "operator/cli/kubectl/cluster/restarts.h"
 #include "operator/kube/schema/job_object.h"
 #include "operator/kube_client/base/time.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "operator/cli/console/text.h"
-#include "operator/cli/kubectl/cluster/job_objects.h"
+#include "operator/cli/kubectl/cluster/read_objects.h"
 #include "operator/cli/kubectl/cluster/restarts.h"
 
 namespace adamant::kubectl {

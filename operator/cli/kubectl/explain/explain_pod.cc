@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "operator/cli/console/text.h"
-#include "operator/cli/kubectl/cluster/job_objects.h"
+#include "operator/cli/kubectl/cluster/read_objects.h"
 #include "operator/cli/kubectl/explain/explain.h"
 #include "services/common/base/exit_codes.h"
 

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "operator/cli/kubectl/cluster/job_objects.h"
+#include "operator/cli/kubectl/cluster/read_objects.h"
 #include "operator/cli/kubectl/explain/explain.h"
 
 namespace adamant::kubectl {

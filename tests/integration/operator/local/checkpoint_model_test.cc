@@ -49,7 +49,7 @@ class CheckpointModelTest : public testing::Test {
  protected:
   CheckpointModelTest() {
     std::filesystem::remove_all(paths_.root);
-    EXPECT_TRUE(CreateRunDir(paths_, "").ok());
+    EXPECT_TRUE(CreateRunFolder(paths_, "").ok());
     for (std::uint32_t slot = 0; slot < kServers; ++slot) {
       std::filesystem::create_directories(paths_.store_of(slot));
     }

@@ -144,7 +144,7 @@ class EndingTest : public testing::Test {
     testing::internal::CaptureStderr();
     const std::unique_ptr<Display> display = NewDisplay(Output::kText);
     display->OnOpening(
-        {.job = "job", .run_dir = "run", .summary = "", .crowd = "32 processes share 2"});
+        {.job = "job", .run_folder = "run", .summary = "", .crowd = "32 processes share 2"});
     for (const std::string& warning : warnings) {
       display->OnNote({.kind = controller::Note::Kind::kWarning, .text = warning});
     }
@@ -152,7 +152,7 @@ class EndingTest : public testing::Test {
     report.phase = controller::Phase::kFailed;
     report.message = message;
     report.end = end;
-    display->OnEnding({.report = report, .run_dir = "run", .exit_code = 1});
+    display->OnEnding({.report = report, .run_folder = "run", .exit_code = 1});
     testing::internal::GetCapturedStdout();
     return testing::internal::GetCapturedStderr();
   }

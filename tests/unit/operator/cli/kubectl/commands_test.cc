@@ -6,7 +6,7 @@
 #include <string>
 
 #include "operator/cli/console/exit_codes.h"
-#include "operator/cli/kubectl/cluster/job_objects.h"
+#include "operator/cli/kubectl/cluster/read_objects.h"
 #include "operator/cli/kubectl/cluster/status_text.h"
 #include "tests/unit/operator/cli/kubectl/job_rig.h"
 

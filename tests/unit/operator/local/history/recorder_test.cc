@@ -13,7 +13,7 @@
 
 #include "operator/local/history/learning_curve.h"
 #include "operator/local/history/record.h"
-#include "operator/local/run_folder/run_dir.h"
+#include "operator/local/run_folder/run_paths.h"
 #include "services/common/base/system/files.h"
 #include "tests/unit/operator/local/full_disk.h"
 
@@ -30,7 +30,7 @@ EpochResult Result(DataEpoch epoch) {
 /// A run whose results are those of the epochs that a test has ended.
 class RecorderTest : public testing::Test {
  protected:
-  RecorderTest() { EXPECT_TRUE(CreateRunDir(paths_, "").ok()); }
+  RecorderTest() { EXPECT_TRUE(CreateRunFolder(paths_, "").ok()); }
   ~RecorderTest() override { std::filesystem::remove_all(paths_.root); }
 
   Recorder Open(std::vector<EpochResult> results = {}) {

@@ -49,7 +49,7 @@ struct RunPaths {
   [[nodiscard]] std::filesystem::path lock() const { return root / "lock"; }
 };
 
-/// Keeps every other program off a run directory, as long as it lives; the system lets go when the
+/// Keeps every other program off a run's folder, as long as it lives; the system lets go when the
 /// process dies, however it dies.
 class RunLock {
  public:
@@ -88,7 +88,7 @@ absl::Status CheckPath(const RunPaths& paths);
 /// Creates the folder of a new run with its subfolders and `job` as job.yaml. Where that fails,
 /// what it has made is gone again. Errors: AlreadyExists when it holds a run or other files;
 /// InvalidArgument when its path is not UTF-8; those of the file system.
-absl::Status CreateRunDir(const RunPaths& paths, std::string_view job);
+absl::Status CreateRunFolder(const RunPaths& paths, std::string_view job);
 
 /// Moves aside (storage::SetAside) what is in the place of a process's folder and is no folder, so
 /// that the process begins with an empty one. Returns what is to be told; "" where nothing is.
@@ -125,7 +125,7 @@ void RemoveLeftovers(const RunPaths& paths);
 
 /// Creates a folder in `parent` for a run of this job: its name and the time. Of those who do so at
 /// once each gets one of its own. Errors: of the file system.
-absl::StatusOr<std::filesystem::path> MakeRunDir(const std::filesystem::path& parent,
-                                                 const std::string& job);
+absl::StatusOr<std::filesystem::path> MakeRunFolder(const std::filesystem::path& parent,
+                                                    const std::string& job);
 
 }  // namespace adamant::local

@@ -1,4 +1,4 @@
-#include "operator/cli/kubectl/cluster/job_objects.h"
+#include "operator/cli/kubectl/cluster/read_objects.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,4 +1,4 @@
-#include "operator/local/run_folder/run_dir.h"
+#include "operator/local/run_folder/run_paths.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,24 +24,24 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-class RunDirTest : public testing::Test {
+class RunPathsTest : public testing::Test {
  protected:
-  ~RunDirTest() override { std::filesystem::remove_all(paths_.root); }
+  ~RunPathsTest() override { std::filesystem::remove_all(paths_.root); }
 
   const RunPaths paths_{std::filesystem::temp_directory_path() /
                         ("adamant_run_" + std::to_string(getpid()))};
 };
 
-TEST_F(RunDirTest, AFolderThatHoldsSomethingIsNotTakenForANewRun) {
-  ASSERT_TRUE(CreateRunDir(paths_, "").ok());
-  const absl::Status again = CreateRunDir(paths_, "");
+TEST_F(RunPathsTest, AFolderThatHoldsSomethingIsNotTakenForANewRun) {
+  ASSERT_TRUE(CreateRunFolder(paths_, "").ok());
+  const absl::Status again = CreateRunFolder(paths_, "");
   EXPECT_EQ(again.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(again.message()), HasSubstr("--resume"));
 }
 
-TEST_F(RunDirTest, APathThatIsNoTextIsRefusedBeforeAnythingIsMade) {
+TEST_F(RunPathsTest, APathThatIsNoTextIsRefusedBeforeAnythingIsMade) {
   const RunPaths paths(paths_.root / "u\xff");
-  for (const absl::Status& status : {CreateRunDir(paths, ""), CheckPath(paths)}) {
+  for (const absl::Status& status : {CreateRunFolder(paths, ""), CheckPath(paths)}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), HasSubstr("not UTF-8"));
   }
@@ -59,8 +59,8 @@ class AsNobody {
   ~AsNobody() { EXPECT_EQ(seteuid(getuid()), 0); }
 };
 
-TEST_F(RunDirTest, AFileThatAnotherUserLeftInARunIsNamed) {
-  ASSERT_TRUE(CreateRunDir(paths_, "").ok());
+TEST_F(RunPathsTest, AFileThatAnotherUserLeftInARunIsNamed) {
+  ASSERT_TRUE(CreateRunFolder(paths_, "").ok());
   const std::filesystem::path records = paths_.store_of(0) / "shards" / "records";
   const std::filesystem::path aside = paths_.store_of(0) / "shards.damaged";
   for (const std::filesystem::path& folder :
@@ -95,13 +95,13 @@ TEST_F(RunDirTest, AFileThatAnotherUserLeftInARunIsNamed) {
   EXPECT_TRUE(CheckRunIsWritable(paths_).ok()) << CheckRunIsWritable(paths_);
 }
 
-TEST_F(RunDirTest, WhoMakesFoldersForTheSameJobAtOnceGetsOneEach) {
+TEST_F(RunPathsTest, WhoMakesFoldersForTheSameJobAtOnceGetsOneEach) {
   constexpr int kRuns = 8;
   std::vector<std::filesystem::path> made(kRuns);
   {
     std::vector<std::jthread> makers;
     for (std::filesystem::path& folder : made) {
-      makers.emplace_back([&] { folder = MakeRunDir(paths_.root / "runs", "mnist").value(); });
+      makers.emplace_back([&] { folder = MakeRunFolder(paths_.root / "runs", "mnist").value(); });
     }
   }
   EXPECT_EQ(std::set(made.begin(), made.end()).size(), std::size_t{kRuns});
@@ -111,8 +111,8 @@ TEST_F(RunDirTest, WhoMakesFoldersForTheSameJobAtOnceGetsOneEach) {
   }
 }
 
-TEST_F(RunDirTest, WhatIsInThePlaceOfAProcesssFolderGoesAside) {
-  ASSERT_TRUE(CreateRunDir(paths_, "").ok());
+TEST_F(RunPathsTest, WhatIsInThePlaceOfAProcesssFolderGoesAside) {
+  ASSERT_TRUE(CreateRunFolder(paths_, "").ok());
   const std::filesystem::path data = paths_.store_of(0);
   EXPECT_EQ(SetStrangerAside(data), "");
   ASSERT_EQ(mkfifo(data.c_str(), 0600), 0);
@@ -125,8 +125,8 @@ TEST_F(RunDirTest, WhatIsInThePlaceOfAProcesssFolderGoesAside) {
   EXPECT_TRUE(std::filesystem::is_directory(data));
 }
 
-TEST_F(RunDirTest, ALinkThatLeadsNowhereGoesAsideFromThePlaceOfAProcesssFolder) {
-  ASSERT_TRUE(CreateRunDir(paths_, "").ok());
+TEST_F(RunPathsTest, ALinkThatLeadsNowhereGoesAsideFromThePlaceOfAProcesssFolder) {
+  ASSERT_TRUE(CreateRunFolder(paths_, "").ok());
   const std::filesystem::path data = paths_.data() / "worker-0";
   std::filesystem::create_symlink("/nowhere/at/all", data);
   EXPECT_THAT(
@@ -137,8 +137,8 @@ TEST_F(RunDirTest, ALinkThatLeadsNowhereGoesAsideFromThePlaceOfAProcesssFolder) 
   EXPECT_EQ(SetStrangerAside(data), "");
 }
 
-TEST_F(RunDirTest, ALinkThatLeadsNowhereInPlaceOfAFolderIsNamedWithWhatToDo) {
-  ASSERT_TRUE(CreateRunDir(paths_, "job").ok());
+TEST_F(RunPathsTest, ALinkThatLeadsNowhereInPlaceOfAFolderIsNamedWithWhatToDo) {
+  ASSERT_TRUE(CreateRunFolder(paths_, "job").ok());
   for (const std::filesystem::path& folder : {paths_.logs(), paths_.checkpoints(), paths_.data()}) {
     std::filesystem::remove(folder);
     std::filesystem::create_symlink("/nowhere/at/all", folder);
@@ -150,8 +150,8 @@ TEST_F(RunDirTest, ALinkThatLeadsNowhereInPlaceOfAFolderIsNamedWithWhatToDo) {
   }
 }
 
-TEST_F(RunDirTest, AllThatIsNoFileIsNamedAtOnce) {
-  ASSERT_TRUE(CreateRunDir(paths_, "job").ok());
+TEST_F(RunPathsTest, AllThatIsNoFileIsNamedAtOnce) {
+  ASSERT_TRUE(CreateRunFolder(paths_, "job").ok());
   const std::vector<std::filesystem::path> files = {
       paths_.events(), paths_.metrics(), paths_.logs() / "worker-0.log"};
   for (const std::filesystem::path& file : files) {
@@ -164,8 +164,8 @@ TEST_F(RunDirTest, AllThatIsNoFileIsNamedAtOnce) {
   EXPECT_THAT(text, testing::EndsWith("; move all of these away, then resume again"));
 }
 
-TEST_F(RunDirTest, AManifestThatIsNoFileIsPutBackAsOneThatIsMissing) {
-  ASSERT_TRUE(CreateRunDir(paths_, "job").ok());
+TEST_F(RunPathsTest, AManifestThatIsNoFileIsPutBackAsOneThatIsMissing) {
+  ASSERT_TRUE(CreateRunFolder(paths_, "job").ok());
   std::filesystem::remove(paths_.job());
   ASSERT_EQ(mkfifo(paths_.job().c_str(), 0600), 0);
   EXPECT_THAT(
@@ -177,14 +177,14 @@ TEST_F(RunDirTest, AManifestThatIsNoFileIsPutBackAsOneThatIsMissing) {
               HasSubstr("cp " + paths_.started().string() + " " + paths_.job().string()));
 }
 
-TEST_F(RunDirTest, AModelMayBeALinkToWhereItIsToBeWritten) {
-  ASSERT_TRUE(CreateRunDir(paths_, "job").ok());
+TEST_F(RunPathsTest, AModelMayBeALinkToWhereItIsToBeWritten) {
+  ASSERT_TRUE(CreateRunFolder(paths_, "job").ok());
   std::filesystem::create_symlink("/nowhere/at/all", paths_.onnx());
   EXPECT_TRUE(CheckRunFiles(paths_).ok()) << CheckRunFiles(paths_);
 }
 
-TEST_F(RunDirTest, WhatWasHalfWrittenIsRemovedAndNothingElse) {
-  ASSERT_TRUE(CreateRunDir(paths_, "").ok());
+TEST_F(RunPathsTest, WhatWasHalfWrittenIsRemovedAndNothingElse) {
+  ASSERT_TRUE(CreateRunFolder(paths_, "").ok());
   std::filesystem::create_directory(paths_.checkpoints());
   const std::vector<std::filesystem::path> files = {paths_.job(),
                                                     paths_.started(),
@@ -211,8 +211,8 @@ TEST_F(RunDirTest, WhatWasHalfWrittenIsRemovedAndNothingElse) {
   EXPECT_TRUE(std::filesystem::exists(thesis));
 }
 
-TEST_F(RunDirTest, OnlyOneHoldsTheLock) {
-  ASSERT_TRUE(CreateRunDir(paths_, "").ok());
+TEST_F(RunPathsTest, OnlyOneHoldsTheLock) {
+  ASSERT_TRUE(CreateRunFolder(paths_, "").ok());
   using Use = RunLock::Use;
   for (const auto& [mine, other] : {std::pair{Use::kControl, Use::kControl},
                                     {Use::kControl, Use::kRead},
@@ -225,8 +225,8 @@ TEST_F(RunDirTest, OnlyOneHoldsTheLock) {
   EXPECT_TRUE(RunLock::Acquire(paths_, Use::kControl).ok());
 }
 
-TEST_F(RunDirTest, WhoLooksWhetherThereIsAControllerDisturbsNobody) {
-  ASSERT_TRUE(CreateRunDir(paths_, "").ok());
+TEST_F(RunPathsTest, WhoLooksWhetherThereIsAControllerDisturbsNobody) {
+  ASSERT_TRUE(CreateRunFolder(paths_, "").ok());
   EXPECT_FALSE(RunLock::IsControlled(paths_).value());
   {
     const auto reader = RunLock::Acquire(paths_, RunLock::Use::kRead);
@@ -237,8 +237,8 @@ TEST_F(RunDirTest, WhoLooksWhetherThereIsAControllerDisturbsNobody) {
   EXPECT_FALSE(RunLock::Acquire(paths_, RunLock::Use::kControl).ok());  // looking has freed nothing
 }
 
-TEST_F(RunDirTest, WhoLooksIsNotHeldUpByAFifoInPlaceOfTheLock) {
-  ASSERT_TRUE(CreateRunDir(paths_, "job").ok());
+TEST_F(RunPathsTest, WhoLooksIsNotHeldUpByAFifoInPlaceOfTheLock) {
+  ASSERT_TRUE(CreateRunFolder(paths_, "job").ok());
   EXPECT_TRUE(CheckRunFiles(paths_).ok());
   std::filesystem::remove(paths_.lock());
   ASSERT_EQ(mkfifo(paths_.lock().c_str(), 0600), 0);
@@ -246,8 +246,8 @@ TEST_F(RunDirTest, WhoLooksIsNotHeldUpByAFifoInPlaceOfTheLock) {
   EXPECT_THAT(std::string(CheckRunFiles(paths_).message()), HasSubstr(paths_.lock().string()));
 }
 
-TEST_F(RunDirTest, ALockThatIsNoFileIsToBeMovedAway) {
-  ASSERT_TRUE(CreateRunDir(paths_, "job").ok());
+TEST_F(RunPathsTest, ALockThatIsNoFileIsToBeMovedAway) {
+  ASSERT_TRUE(CreateRunFolder(paths_, "job").ok());
   const auto check = [this](const std::string& what) {
     for (const RunLock::Use use : {RunLock::Use::kControl, RunLock::Use::kRead}) {
       EXPECT_THAT(
@@ -267,8 +267,8 @@ TEST_F(RunDirTest, ALockThatIsNoFileIsToBeMovedAway) {
   EXPECT_TRUE(RunLock::Acquire(paths_, RunLock::Use::kControl).ok());
 }
 
-TEST_F(RunDirTest, WhatIsInPlaceOfTheDataFolderIsNamedWithWhatToDo) {
-  ASSERT_TRUE(CreateRunDir(paths_, "job").ok());
+TEST_F(RunPathsTest, WhatIsInPlaceOfTheDataFolderIsNamedWithWhatToDo) {
+  ASSERT_TRUE(CreateRunFolder(paths_, "job").ok());
   const auto check = [this](const std::string& what) {
     for (const absl::Status& status : {CheckRunFiles(paths_), CheckDataFolder(paths_)}) {
       EXPECT_THAT(std::string(status.message()),
@@ -287,9 +287,9 @@ TEST_F(RunDirTest, WhatIsInPlaceOfTheDataFolderIsNamedWithWhatToDo) {
   EXPECT_TRUE(CheckRunFiles(paths_).ok());  // who opens it says that it is missing
 }
 
-TEST_F(RunDirTest, AFolderThatIsNotInItsPlaceIsNoticed) {
+TEST_F(RunPathsTest, AFolderThatIsNotInItsPlaceIsNoticed) {
   const std::filesystem::path aside = paths_.root.string() + ".aside";
-  ASSERT_TRUE(CreateRunDir(paths_, "job").ok());
+  ASSERT_TRUE(CreateRunFolder(paths_, "job").ok());
   const auto folder = RunFolder::Open(paths_);
   ASSERT_TRUE(folder.ok()) << folder.status();
   EXPECT_TRUE(folder->CheckInPlace().ok());
@@ -306,7 +306,7 @@ TEST_F(RunDirTest, AFolderThatIsNotInItsPlaceIsNoticed) {
   }
 }
 
-TEST_F(RunDirTest, WhatCannotBeMadeWholeLeavesNothingBehind) {
+TEST_F(RunPathsTest, WhatCannotBeMadeWholeLeavesNothingBehind) {
   const RunPaths inner(paths_.root / "runs" / "first");
   for (const bool is_there : {false, true}) {
     if (is_there) {
@@ -314,14 +314,14 @@ TEST_F(RunDirTest, WhatCannotBeMadeWholeLeavesNothingBehind) {
     }
     {
       const FullDisk full;
-      EXPECT_THAT(std::string(CreateRunDir(inner, "job").message()),
+      EXPECT_THAT(std::string(CreateRunFolder(inner, "job").message()),
                   HasSubstr(inner.job().string()));
     }
     EXPECT_EQ(std::filesystem::exists(paths_.root), is_there);
     EXPECT_EQ(std::filesystem::exists(inner.root), is_there);
     EXPECT_FALSE(std::filesystem::exists(inner.logs()));
   }
-  EXPECT_TRUE(CreateRunDir(inner, "job").ok());
+  EXPECT_TRUE(CreateRunFolder(inner, "job").ok());
   EXPECT_EQ(ReadFile(inner.job(), 100).value(), "job");
 }
 

@@ -1,4 +1,4 @@
-#include "operator/local/run_folder/run_dir.h"
+#include "operator/local/run_folder/run_paths.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -44,7 +44,7 @@ std::vector<std::filesystem::path> MissingFolders(const RunPaths& paths) {
   return missing;
 }
 
-absl::Status FillRunDir(const RunPaths& paths, std::string_view job) {
+absl::Status FillRunFolder(const RunPaths& paths, std::string_view job) {
   for (const std::filesystem::path& folder : {paths.root, paths.logs(), paths.data()}) {
     ADAMANT_RETURN_IF_ERROR(MakeFolder(folder));
   }
@@ -187,7 +187,7 @@ absl::Status CheckPath(const RunPaths& paths) {
                             "above it");
 }
 
-absl::Status CreateRunDir(const RunPaths& paths, std::string_view job) {
+absl::Status CreateRunFolder(const RunPaths& paths, std::string_view job) {
   ADAMANT_RETURN_IF_ERROR(CheckPath(paths));
   std::error_code error;
   if (std::filesystem::exists(paths.root, error) &&
@@ -202,7 +202,7 @@ absl::Status CreateRunDir(const RunPaths& paths, std::string_view job) {
         " is not empty; continue the run in it with --resume, or name another folder");
   }
   const std::vector<std::filesystem::path> made = MissingFolders(paths);
-  const absl::Status status = FillRunDir(paths, job);
+  const absl::Status status = FillRunFolder(paths, job);
   if (!status.ok()) {
     for (const std::filesystem::path& folder : made) {
       std::filesystem::remove(folder, error);  // only what is empty
@@ -320,8 +320,8 @@ void RemoveLeftovers(const RunPaths& paths) {
   }
 }
 
-absl::StatusOr<std::filesystem::path> MakeRunDir(const std::filesystem::path& parent,
-                                                 const std::string& job) {
+absl::StatusOr<std::filesystem::path> MakeRunFolder(const std::filesystem::path& parent,
+                                                    const std::string& job) {
   ADAMANT_RETURN_IF_ERROR(MakeFolder(parent));
   const std::time_t now = std::time(nullptr);
   std::tm local{};
