@@ -1,9 +1,9 @@
 // process_controller: a job's controller whose processes are started by somebody else, who lets
 // them outlive it.
 //
-// usage: process_controller JOB.yaml RUN_DIR BIN_DIR LISTEN SURVIVORS
+// usage: process_controller JOB.yaml RUN_FOLDER BIN_DIR LISTEN SURVIVORS
 //
-// RUN_DIR is created, or gone on with if it holds a run. SURVIVORS are the processes that run
+// RUN_FOLDER is created, or gone on with if it holds a run. SURVIVORS are the processes that run
 // already, with the generations under which they were asked for: {"worker-0": 3}. What to do is
 // told on standard output, a JSON object per line:
 //

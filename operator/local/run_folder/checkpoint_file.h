@@ -12,7 +12,7 @@
 
 namespace adamant::local {
 
-/// Content of a checkpoint's manifest: RUN_DIR/checkpoints/<snapshot>.json.
+/// Content of a checkpoint's manifest: checkpoints/<snapshot>.json.
 struct CheckpointManifest {
   std::uint64_t job_uid = 0;
   controller::Checkpoint checkpoint;
