@@ -22,17 +22,16 @@
 #include "operator/local/event_queue.h"
 #include "operator/local/exported_model.h"
 #include "operator/local/finished_run.h"
-#include "operator/local/history/recorder.h"
 #include "operator/local/model/export_model.h"
-#include "operator/local/processes/processes.h"
 #include "operator/local/processes/signal_pipe.h"
 #include "operator/local/run_folder/checkpoint_file.h"
-#include "operator/local/run_folder/lost_links.h"
 #include "operator/local/run_folder/run_folder.h"
 #include "operator/local/run_folder/run_paths.h"
 #include "operator/local/run_folder/socket_folder.h"
 #include "operator/local/run_metrics.h"
 #include "operator/local/run_preparation.h"
+#include "operator/local/run_processes.h"
+#include "operator/local/run_story.h"
 #include "operator/local/run_texts.h"
 #include "operator/local/state/job_data.h"
 #include "operator/local/state/kv_state_store.h"
@@ -55,7 +54,6 @@ namespace {
 using controller::Action;
 using controller::EpochResult;
 using controller::JobController;
-using controller::Role;
 
 constexpr char kTheJob[] = "";  // the only one
 constexpr std::chrono::milliseconds kProgressInterval{200};
@@ -70,10 +68,10 @@ class Runner {
   Runner(v1::TrainingJob job, const RunOptions& options, Observer& observer)
       : job_(std::move(job)),
         paths_(std::filesystem::absolute(options.run_folder)),
-        bin_dir_(std::filesystem::absolute(options.bin_dir)),
         options_(options),
         observer_(observer),
-        launcher_(options.launcher != nullptr ? *options.launcher : processes_) {}
+        processes_(job_, paths_, std::filesystem::absolute(options.bin_dir), options.launcher),
+        launcher_(processes_.launcher()) {}
 
   absl::Status Open();
   void Run();
@@ -81,7 +79,7 @@ class Runner {
     ADAMANT_RETURN_IF_ERROR(taken_over_);
     ADAMANT_RETURN_IF_ERROR(gone_);
     return RunOutcome{
-        .report = controller_->Report(), .results = recorder_->results(), .stored = stored_};
+        .report = controller_->Report(), .results = story_->results(), .stored = stored_};
   }
 
  private:
@@ -96,17 +94,10 @@ class Runner {
   void StartCopy();
   void EndCopies();
   void TellCopied();
-  void Tell(const controller::Note& note);
-  void TellWarnings();
-  void TellAlarms();
-  void Record(const absl::Status& status);
-  void FinishRecord();
-  void Alarm(std::string text);
   void ShowProgress();
 
   v1::TrainingJob job_;
   const RunPaths paths_;
-  const std::filesystem::path bin_dir_;
   const RunOptions options_;
   Observer& observer_;
   const SystemClock clock_;
@@ -126,16 +117,15 @@ class Runner {
   absl::Status taken_over_;    // not OK: another controller has written to it
   absl::Status gone_;          // not OK: the run's folder is
   std::unique_ptr<JobController> controller_;
-  std::optional<Recorder> recorder_;
+  std::optional<RunStory> story_;
   EventQueue events_;
   std::unique_ptr<control::ControlServer> server_;
-  Processes processes_;  // the launcher, unless another is given
-  Launcher& launcher_;
+  RunProcesses processes_;
+  Launcher& launcher_;  // of those
   std::jthread export_;
   std::optional<CheckpointCopies> copies_;  // none: nobody asked for any
 
   bool finished_ = false;
-  bool recording_failed_ = false;
   bool suspending_ = false;
   Clock::TimePoint next_progress_{};
   controller::BucketOutage outage_;
@@ -192,9 +182,9 @@ absl::Status Runner::OpenController(const controller::JobSettings& settings) {
     const std::uint64_t uid = RandomId();
     controller_ = JobController::Create(settings, uid);
   }
-  ADAMANT_ASSIGN_OR_RETURN(Recorder recorder,
-                           Recorder::Open(paths_, job_.metadata().name(), std::move(results)));
-  recorder_.emplace(std::move(recorder));
+  ADAMANT_ASSIGN_OR_RETURN(
+      RunStory story, RunStory::Open(job_, paths_, *controller_, std::move(results), observer_));
+  story_.emplace(std::move(story));
   if (job_.spec().output().has_checkpoints()) {
     copies_.emplace(job_, paths_, controller_->state().checkpoint.snapshot);
   }
@@ -202,10 +192,11 @@ absl::Status Runner::OpenController(const controller::JobSettings& settings) {
 }
 
 void Runner::Run() {
-  Record(recorder_->Finish());  // the curve: no picture keeps a run from going on
-  TellWarnings();
-  TellAlarms();
-  const bool ours = &launcher_ == &processes_;  // then those of an earlier controller died with it
+  story_->Begin();
+  story_->TellWarnings(
+      TextsAtStart(*controller_, job_, paths_, options_.warnings, options_.changes));
+  story_->TellAlarms(store_->TakeAlarms());
+  const bool ours = processes_.AreChildren();  // then those of an earlier controller died with it
   Perform(controller_->Begin(clock_.Now(), {.others = !ours, .running = launcher_.Survivors()}));
   while (!finished_) {
     Wait();
@@ -231,7 +222,7 @@ void Runner::Run() {
       controller_->state().step == controller::Step::kExporting) {
     stored_.Update(CheckModelFiles(paths_));
   }
-  FinishRecord();
+  story_->Finish();
   unlink(paths_.endpoint().c_str());
 }
 
@@ -286,7 +277,7 @@ void Runner::Perform(std::vector<Action> actions) {
     } else if (const auto* wanted = std::get_if<controller::Export>(&action)) {
       StartExport(wanted->snapshot);
     } else if (const auto* manifest = std::get_if<controller::WriteManifest>(&action)) {
-      Record(WriteCheckpointManifest(
+      story_->Record(WriteCheckpointManifest(
           paths_,
           {.job_uid = controller_->state().job_uid, .checkpoint = manifest->checkpoint},
           manifest->keep));
@@ -294,14 +285,13 @@ void Runner::Perform(std::vector<Action> actions) {
         copies_->OnCheckpoint(manifest->checkpoint.snapshot);
       }
     } else if (const auto* done = std::get_if<controller::EpochDone>(&action)) {
-      Record(recorder_->Epoch(done->result));
-      observer_.OnEpoch(done->result);
+      story_->TellEpoch(done->result);
     } else if (const auto* phase = std::get_if<controller::FailoverPhase>(&action)) {
       metrics_.OnFailoverPhase(*phase);
     } else if (const auto* promoted = std::get_if<controller::Promoted>(&action)) {
       metrics_.OnPromoted(*promoted);
     } else if (const auto* note = std::get_if<controller::Note>(&action)) {
-      Tell(*note);
+      story_->Tell(*note);
     } else if (std::holds_alternative<controller::Finished>(action)) {
       finished_ = true;
     }
@@ -312,7 +302,7 @@ void Runner::Perform(std::vector<Action> actions) {
 // stored or not.
 bool Runner::Persist(const controller::Persist& persist) {
   const absl::Status status = state_->CompareAndSwap(version_, persist.entries);
-  TellAlarms();
+  story_->TellAlarms(store_->TakeAlarms());
   if (status.ok()) {
     ++version_;
     return true;
@@ -333,36 +323,14 @@ bool Runner::Persist(const controller::Persist& persist) {
 
 void Runner::Start(const controller::StartProcess& start) {
   ADAMANT_FAILPOINT("controller/start_process");
-  const std::string name = controller::ToString(start.id);
-  const std::filesystem::path data = paths_.data() / name;
-  absl::Status status;
-  if (start.id.role == Role::kParameterServer) {
-    status = CheckLinks(paths_, start.id.slot, FoldersOf(control::SettingsOf(job_)));
-  }
-  if (std::string strange = status.ok() ? SetStrangerAside(data) : ""; !strange.empty()) {
-    Tell({.kind = controller::Note::Kind::kAlarm,
-          .member = start.id,
-          .epoch = controller_->state().epoch,
-          .text = std::move(strange)});
-  }
-  if (status.ok()) {
-    std::vector<std::string> arguments = {ProgramOf(start.id.role, bin_dir_).string(),
-                                          "--controller",
-                                          server_->address(),
-                                          "--slot",
-                                          std::to_string(start.id.slot),
-                                          "--generation",
-                                          std::to_string(start.generation),
-                                          "--data-dir",
-                                          data.string()};
-    if (sockets_) {
-      sockets_->AddFlags(start.id, start.generation, arguments);
-    }
-    status = launcher_.Start({.id = start.id,
-                              .generation = start.generation,
-                              .arguments = std::move(arguments),
-                              .log = paths_.logs() / (name + ".log")});
-  }
+  const auto tell = [&](std::string strange) {
+    story_->Tell({.kind = controller::Note::Kind::kAlarm,
+                  .member = start.id,
+                  .epoch = controller_->state().epoch,
+                  .text = std::move(strange)});
+  };
+  const absl::Status status = processes_.Start(
+      start, {.controller = server_->address(), .sockets = sockets_ ? &*sockets_ : nullptr}, tell);
   if (!status.ok()) {
     events_.Push(
         controller::ProcessExited{.id = start.id,
@@ -388,7 +356,7 @@ void Runner::StartCopy() {
     copies_->Begin(checkpoint, std::move(stored->entries));
     Handle(controller::CheckpointsHeld{copies_->needed()});
   }
-  Record(stored.status());
+  story_->Record(stored.status());
 }
 
 void Runner::EndCopies() {
@@ -404,63 +372,8 @@ void Runner::EndCopies() {
 void Runner::TellCopied() {
   if (const auto copied = copies_ ? copies_->TakeResult() : std::nullopt) {
     Handle(controller::CheckpointsHeld{copies_->needed()});
-    Tell(copies_->NoteOf(*copied, controller_->state().epoch));
+    story_->Tell(copies_->NoteOf(*copied, controller_->state().epoch));
   }
-}
-
-void Runner::Tell(const controller::Note& note) {
-  Record(recorder_->Note(note));
-  observer_.OnNote(note);
-}
-
-void Runner::TellWarnings() {
-  for (std::string& text :
-       TextsAtStart(*controller_, job_, paths_, options_.warnings, options_.changes)) {
-    Tell({.kind = controller::Note::Kind::kWarning, .text = std::move(text)});
-  }
-}
-
-// Of what was damaged and could be made good.
-void Runner::TellAlarms() {
-  std::vector<std::string> alarms = store_->TakeAlarms();
-  if (std::string missing = recorder_->TakeAlarm(); !missing.empty()) {
-    alarms.push_back(std::move(missing));
-  }
-  const DataEpoch epoch = controller_->state().epoch;
-  for (std::string& alarm : alarms) {
-    Tell({.kind = controller::Note::Kind::kAlarm, .epoch = epoch, .text = std::move(alarm)});
-  }
-}
-
-// What tells the story of the run is not worth stopping it for; the user hears once.
-void Runner::Record(const absl::Status& status) {
-  if (!status.ok() && !std::exchange(recording_failed_, true)) {
-    Alarm(std::string(status.message()));
-  }
-}
-
-void Runner::FinishRecord() {
-  const absl::StatusOr<bool> brought_back = BringBackManifests(job_, paths_);
-  Record(brought_back.status());
-  if (brought_back.value_or(false)) {
-    Alarm(paths_.job().string() +
-          " or started.yaml beside it was removed while the job ran; both "
-          "are there again");
-  }
-  if (const absl::Status status = recorder_->Finish(); !status.ok()) {
-    Alarm("the story of the run is not complete: " + std::string(status.message()) +
-          (CanBeResumed(paths_) ? "; once that is put right, adamant train --resume " +
-                                      paths_.root.string() + " completes it"
-                                : ""));
-  }
-}
-
-// Of the recorder itself, so that it is not recorded.
-void Runner::Alarm(std::string text) {
-  observer_.OnNote({.kind = controller::Note::Kind::kAlarm,
-                    .member = std::nullopt,
-                    .epoch = controller_->state().epoch,
-                    .text = std::move(text)});
 }
 
 void Runner::ShowProgress() {
