@@ -22,7 +22,7 @@
 #include "services/common/rpc/server.h"
 #include "services/common/rpc/status_grpc.h"
 #include "services/common/rpc/stream_guard.h"
-#include "services/common/rpc/tls/call_expiry.h"
+#include "services/common/rpc/tls/certified_calls.h"
 #include "services/common/rpc/tls/server_security.h"
 #include "services/common/security/peer_identity.h"
 
@@ -49,17 +49,21 @@ struct Stream {
   std::string peer;                                // as gRPC calls it
   std::unique_ptr<rpc::StreamGuard::Place> place;  // until then
   std::shared_ptr<Job> job;
-  std::optional<security::PeerIdentity> identity{};  // by its certificate; none: without TLS
-  std::unique_ptr<rpc::CallExpiry::Place> expiry{};  // of that certificate
+  std::unique_ptr<rpc::CertifiedCalls::Call> call{};  // null: without TLS
 };
 
+// By its certificate; null: it came without TLS.
+const security::PeerIdentity* IdentityOf(const std::unique_ptr<rpc::CertifiedCalls::Call>& call) {
+  return call == nullptr ? nullptr : &call->client().identity;
+}
+
 // Who comes by the way of another job's members, or with the certificate of another job.
-absl::Status CheckWay(const Job& job, const std::optional<security::PeerIdentity>& identity) {
-  if (identity.has_value() != (job.security == StreamSecurity::kTls)) {
-    return absl::PermissionDeniedError(identity ? "this job's processes do without TLS"
-                                                : "this job's processes use TLS");
+absl::Status CheckWay(const Job& job, const security::PeerIdentity* identity) {
+  if ((identity != nullptr) != (job.security == StreamSecurity::kTls)) {
+    return absl::PermissionDeniedError(identity != nullptr ? "this job's processes do without TLS"
+                                                           : "this job's processes use TLS");
   }
-  const bool is_of_a_job = identity && identity->role != security::Role::kOperator;
+  const bool is_of_a_job = identity != nullptr && identity->role != security::Role::kOperator;
   return is_of_a_job && identity->job_uid != job.name
              ? absl::PermissionDeniedError("the certificate is of another job")
              : absl::OkStatus();
@@ -85,18 +89,18 @@ class ControllerService final {
   explicit ControllerService(Admit admit) : admit_(std::move(admit)) {}
 
   // Before there are streams by TLS.
-  void SetSecurity(std::chrono::seconds grace, std::function<void(Mismatch)> on_mismatch) {
-    grace_ = grace;
+  void SetOnMismatch(std::function<void(Mismatch)> on_mismatch) {
     on_mismatch_ = std::move(on_mismatch);
   }
 
-  Reactor* Attend(grpc::CallbackServerContext* context) {
+  // `certified`, here and below: of the listener; null: its clients have no certificates.
+  Reactor* Attend(grpc::CallbackServerContext* context, rpc::CertifiedCalls* certified) {
     Stream entered{.connection = std::make_unique<Connection>(*context),
                    .peer = context->peer(),
                    .place = nullptr,
                    .job = nullptr};
     Connection* const connection = entered.connection.get();
-    const absl::Status let_in = Enter(*context, entered);
+    const absl::Status let_in = Enter(*context, certified, entered);
     ConnectionId id = 0;
     {
       const MutexLock lock(mutex_);
@@ -114,15 +118,18 @@ class ControllerService final {
   }
 
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
+                                      rpc::CertifiedCalls* certified,
                                       const v1::GetStatusRequest* request,
                                       v1::JobStatus* reply) {
-    return Answer(*context, request->job(), [&](const v1::JobStatus& status) { *reply = status; });
+    return Answer(
+        *context, certified, request->job(), [&](const v1::JobStatus& status) { *reply = status; });
   }
 
   grpc::ServerUnaryReactor* GetTerm(grpc::CallbackServerContext* context,
+                                    rpc::CertifiedCalls* certified,
                                     const v1::GetTermRequest* request,
                                     v1::Term* reply) {
-    return Answer(*context, request->job(), [&](const v1::JobStatus& status) {
+    return Answer(*context, certified, request->job(), [&](const v1::JobStatus& status) {
       reply->set_term(status.term());
     });
   }
@@ -175,53 +182,57 @@ class ControllerService final {
     return {grpc::StatusCode::UNAVAILABLE, "this controller does not lead job \"" + job + "\""};
   }
 
+  static absl::StatusOr<std::unique_ptr<rpc::CertifiedCalls::Call>> Certify(
+      grpc::CallbackServerContext& context, rpc::CertifiedCalls* certified) {
+    if (certified == nullptr) {
+      return nullptr;
+    }
+    return certified->Enter(context);
+  }
+
   // Answers out of the latest status of a job.
   template <class Fill>
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext& context,
+                                   rpc::CertifiedCalls* certified,
                                    const std::string& name,
                                    const Fill& fill) {
-    const auto identity = IdentityOf(context);
-    grpc::Status outcome;
-    {
-      const MutexLock lock(mutex_);
-      const auto job = jobs_.find(name);
-      outcome = job == jobs_.end() ? NotLed(name) : rpc::ToGrpc(CheckWay(*job->second, identity));
-      if (outcome.ok()) {
-        fill(job->second->status);
-      }
-    }
+    const absl::Status outcome = Find(context, certified, name, fill);
     if (outcome.ok()) {
       admit_(context.peer());
     }
     grpc::ServerUnaryReactor* const reactor = context.DefaultReactor();
-    reactor->Finish(outcome);
+    reactor->Finish(rpc::ToGrpc(outcome));
     return reactor;
   }
 
-  static std::optional<security::PeerIdentity> IdentityOf(
-      const grpc::CallbackServerContext& context) {
-    const auto client = rpc::PeerOf(*context.auth_context());
-    return client ? std::optional(client->identity) : std::nullopt;
+  template <class Fill>
+  absl::Status Find(grpc::CallbackServerContext& context,
+                    rpc::CertifiedCalls* certified,
+                    const std::string& name,
+                    const Fill& fill) {
+    ADAMANT_ASSIGN_OR_RETURN(const auto call, Certify(context, certified));
+    const MutexLock lock(mutex_);
+    const auto job = jobs_.find(name);
+    ADAMANT_RETURN_IF_ERROR(job == jobs_.end() ? rpc::FromGrpc(NotLed(name))
+                                               : CheckWay(*job->second, IdentityOf(call)));
+    fill(job->second->status);
+    return absl::OkStatus();
   }
 
   // Who names a job that is not led here is refused before anything of the stream is read.
-  absl::Status Enter(grpc::CallbackServerContext& context, Stream& stream) {
-    if (const auto client = rpc::PeerOf(*context.auth_context())) {
-      stream.identity = client->identity;
-      const security::WallTime end = client->not_after + grace_;
-      if (std::chrono::system_clock::now() >= end) {
-        return absl::UnauthenticatedError("the certificate of this connection has ended");
-      }
-      stream.expiry = expiry_.Watch(end, [&context] { context.TryCancel(); });
-    }
+  absl::Status Enter(grpc::CallbackServerContext& context,
+                     rpc::CertifiedCalls* certified,
+                     Stream& stream) {
+    ADAMANT_ASSIGN_OR_RETURN(stream.call, Certify(context, certified));
     const auto said = context.client_metadata().find(rpc::kJobKey);
     const bool named = said != context.client_metadata().end();
     if (named) {
       const std::string job(said->second.data(), said->second.size());
       const MutexLock lock(mutex_);
       const auto found = jobs_.find(job);
-      ADAMANT_RETURN_IF_ERROR(found == jobs_.end() ? rpc::FromGrpc(NotLed(job))
-                                                   : CheckWay(*found->second, stream.identity));
+      ADAMANT_RETURN_IF_ERROR(found == jobs_.end()
+                                  ? rpc::FromGrpc(NotLed(job))
+                                  : CheckWay(*found->second, IdentityOf(stream.call)));
     }
     ADAMANT_ASSIGN_OR_RETURN(stream.place,
                              guard_.Enter(named, [&context] { context.TryCancel(); }));
@@ -233,8 +244,9 @@ class ControllerService final {
 
   // Whether a member is who its Join says.
   absl::Status CheckJoin(const Job& job, const Stream& stream, const v1::Join& join) const {
-    ADAMANT_RETURN_IF_ERROR(CheckWay(job, stream.identity));
-    const Mismatch mismatch = stream.identity ? Compare(join, *stream.identity) : Mismatch::kNone;
+    const security::PeerIdentity* const identity = IdentityOf(stream.call);
+    ADAMANT_RETURN_IF_ERROR(CheckWay(job, identity));
+    const Mismatch mismatch = identity != nullptr ? Compare(join, *identity) : Mismatch::kNone;
     if (mismatch == Mismatch::kNone) {
       return absl::OkStatus();
     }
@@ -299,9 +311,7 @@ class ControllerService final {
   }
 
   const Admit admit_;
-  std::chrono::seconds grace_{0};  // as rpc::ServerSecurity's
   std::function<void(Mismatch)> on_mismatch_;
-  rpc::CallExpiry expiry_;  // before the streams
   rpc::StreamGuard guard_{{.most_waiting = 1024, .most_unnamed = 1}};
   Mutex mutex_;  // taken before those of the connections
   ConnectionId last_connection_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -312,24 +322,27 @@ class ControllerService final {
 // What gRPC serves at one listener.
 class Front final : public v1::Controller::CallbackService {
  public:
-  explicit Front(ControllerService& service) : service_(service) {}
+  // Both must outlive this.
+  Front(ControllerService& service, rpc::CertifiedCalls* certified)
+      : service_(service), certified_(certified) {}
 
   ControllerService::Reactor* Attend(grpc::CallbackServerContext* context) override {
-    return service_.Attend(context);
+    return service_.Attend(context, certified_);
   }
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
                                       const v1::GetStatusRequest* request,
                                       v1::JobStatus* reply) override {
-    return service_.GetStatus(context, request, reply);
+    return service_.GetStatus(context, certified_, request, reply);
   }
   grpc::ServerUnaryReactor* GetTerm(grpc::CallbackServerContext* context,
                                     const v1::GetTermRequest* request,
                                     v1::Term* reply) override {
-    return service_.GetTerm(context, request, reply);
+    return service_.GetTerm(context, certified_, request, reply);
   }
 
  private:
   ControllerService& service_;
+  rpc::CertifiedCalls* const certified_;
 };
 
 class GrpcControlServer final : public ControlServer {
@@ -342,11 +355,13 @@ class GrpcControlServer final : public ControlServer {
   }
 
   absl::Status Listen(const SecuredListener& listener) override {
-    service_.SetSecurity(listener.security.grace, listener.on_mismatch);
+    service_.SetOnMismatch(listener.on_mismatch);
+    certified_calls_.emplace(listener.security.grace);
+    secured_front_.emplace(service_, &*certified_calls_);
     rpc::ServerOptions options = OptionsAt(listener.address);
     options.security = listener.security;
     const MutexLock lock(mutex_);  // Admit waits for it
-    ADAMANT_ASSIGN_OR_RETURN(secured_server_, rpc::StartServer(options, {&secured_front_}, {}));
+    ADAMANT_ASSIGN_OR_RETURN(secured_server_, rpc::StartServer(options, {&*secured_front_}, {}));
     return absl::OkStatus();
   }
 
@@ -404,9 +419,10 @@ class GrpcControlServer final : public ControlServer {
     return secured_server_;
   }
 
+  std::optional<rpc::CertifiedCalls> certified_calls_;  // none: it does not listen for TLS
   ControllerService service_{[this](const std::string& peer) { Admit(peer); }};
-  Front front_{service_};
-  Front secured_front_{service_};
+  Front front_{service_, nullptr};
+  std::optional<Front> secured_front_;   // as certified_calls_
   std::unique_ptr<rpc::Server> server_;  // set before there is a job that could be named
 
   mutable Mutex mutex_;

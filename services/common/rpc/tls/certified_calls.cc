@@ -7,7 +7,7 @@
 namespace adamant::rpc {
 
 absl::StatusOr<std::unique_ptr<CertifiedCalls::Call>> CertifiedCalls::Enter(
-    grpc::ServerContext& context) {
+    grpc::ServerContextBase& context) {
   auto client = PeerOf(*context.auth_context());
   if (!client) {
     return nullptr;

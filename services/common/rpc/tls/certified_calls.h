@@ -9,7 +9,7 @@
 #include "services/common/security/certificate.h"
 
 namespace grpc {
-class ServerContext;
+class ServerContextBase;
 }  // namespace grpc
 
 namespace adamant::rpc {
@@ -39,7 +39,7 @@ class CertifiedCalls {
   /// done). It is cancelled when its certificate has ended for too long. Null: it has no
   /// certificate. Errors: Unauthenticated where the certificate has ended for too long, on a
   /// connection that the client has kept.
-  absl::StatusOr<std::unique_ptr<Call>> Enter(grpc::ServerContext& context);
+  absl::StatusOr<std::unique_ptr<Call>> Enter(grpc::ServerContextBase& context);
 
  private:
   const std::chrono::seconds grace_;

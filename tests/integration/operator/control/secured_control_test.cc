@@ -14,7 +14,7 @@
 #include "services/common/base/mutex.h"
 #include "services/common/rpc/channel.h"
 #include "services/common/rpc/tls/channel_security.h"
-#include "services/common/rpc/tls/tls13.h"
+#include "tests/fakes/required_tls13.h"
 #include "tests/unit/services/common/security/certified.h"
 
 // A control server that serves jobs with and without TLS.
@@ -26,11 +26,6 @@ using security::Certified;
 using security::kWorker;
 using security::Role;
 
-const bool kRequired = [] {
-  rpc::RequireTls13();
-  return true;
-}();
-
 constexpr char kPlainJob[] = "plain-job";
 
 class SecuredControlTest : public testing::Test {
@@ -38,7 +33,8 @@ class SecuredControlTest : public testing::Test {
   SecuredControlTest() : server_(*StartControlServer("127.0.0.1:0")) {
     const absl::Status listens =
         server_->Listen({.address = "127.0.0.1:0",
-                         .security = {.identity = Certified(authority_, As(Role::kOperator))},
+                         .security = {.identity = Certified(authority_, As(Role::kOperator)),
+                                      .grace = std::chrono::seconds(0)},
                          .on_mismatch = [this](Mismatch mismatch) { Count(mismatch); }});
     EXPECT_TRUE(listens.ok()) << listens;
     const auto sink = [this](const controller::Event& event) {
@@ -61,8 +57,9 @@ class SecuredControlTest : public testing::Test {
     return join;
   }
 
-  [[nodiscard]] std::shared_ptr<grpc::Channel> Secured(const security::PeerIdentity& as) const {
-    const rpc::ChannelSecurity security{.identity = Certified(authority_, as),
+  [[nodiscard]] std::shared_ptr<grpc::Channel> Secured(const security::PeerIdentity& as,
+                                                       const security::Making& making = {}) const {
+    const rpc::ChannelSecurity security{.identity = Certified(authority_, as, making),
                                         .peer = security::ExpectOperator("adamant.local")};
     return rpc::NewChannel(server_->secured_address(), 1 << 20, {}, &security);
   }
@@ -87,6 +84,15 @@ class SecuredControlTest : public testing::Test {
     const grpc::Status status = stream->Finish();
     EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << status.error_message();
     return status.error_message();
+  }
+
+  static grpc::Status TermOf(const std::shared_ptr<grpc::Channel>& channel) {
+    v1::GetTermRequest request;
+    request.set_job(kWorker.job_uid);
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    v1::Term term;
+    return v1::Controller::NewStub(channel)->GetTerm(&context, request, &term);
   }
 
   int CountOf(Mismatch mismatch) {
@@ -154,19 +160,26 @@ TEST_F(SecuredControlTest, EachJobHasItsOwnWay) {
 }
 
 TEST_F(SecuredControlTest, TheTermOfAJobIsToldToItsOwn) {
-  v1::GetTermRequest request;
-  request.set_job(kWorker.job_uid);
-  const auto code = [&](const std::shared_ptr<grpc::Channel>& channel) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
-    v1::Term term;
-    return v1::Controller::NewStub(channel)->GetTerm(&context, request, &term).error_code();
-  };
-  EXPECT_EQ(code(Secured(kWorker)), grpc::StatusCode::OK);
-  EXPECT_EQ(code(Plain()), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(TermOf(Secured(kWorker)).error_code(), grpc::StatusCode::OK);
+  EXPECT_EQ(TermOf(Plain()).error_code(), grpc::StatusCode::PERMISSION_DENIED);
   security::PeerIdentity other = kWorker;
   other.job_uid = "of-another-job";
-  EXPECT_EQ(code(Secured(other)), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(TermOf(Secured(other)).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+}
+
+TEST_F(SecuredControlTest, CallsEndWithTheCertificateThatTheyCameWith) {
+  const auto channel = Secured(kWorker, {.life = std::chrono::seconds(3)});
+  EXPECT_TRUE(TermOf(channel).ok());
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  const auto stream = v1::Controller::NewStub(channel)->Attend(&context);
+  v1::MemberMessage message;
+  *message.mutable_join() = JoinOfWorker();
+  stream->Write(message);
+  v1::ControllerMessage answer;
+  EXPECT_FALSE(stream->Read(&answer));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_EQ(TermOf(channel).error_code(), grpc::StatusCode::UNAUTHENTICATED);
 }
 
 }  // namespace

@@ -17,10 +17,10 @@
 #include "services/common/base/mutex.h"
 #include "services/common/rpc/channel.h"
 #include "services/common/rpc/tls/channel_security.h"
-#include "services/common/rpc/tls/tls13.h"
 #include "services/common/security/certificate.h"
 #include "services/common/security/private_key.h"
 #include "tests/fakes/kube/memory_api_server.h"
+#include "tests/fakes/required_tls13.h"
 #include "tests/unit/operator/kube/certificates/seen_pods.h"
 #include "tests/unit/services/common/security/identities.h"
 #include "tests/unit/services/common/security/tokens.h"
@@ -31,11 +31,6 @@ namespace {
 
 using security::Cluster;
 using security::TheCluster;
-
-const bool kRequired = [] {
-  rpc::RequireTls13();
-  return true;
-}();
 
 std::optional<HttpResponse> AnswerOfKeys(const HttpRequest& request) {
   if (request.target == "/.well-known/openid-configuration") {

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -15,19 +14,21 @@
 #include "services/common/metrics/metrics.h"
 #include "services/common/rpc/server.h"
 #include "services/common/rpc/tls/member_security.h"
-#include "services/common/rpc/tls/tls13.h"
 #include "services/data_server/rpc/record_client.h"
 #include "services/parameter_server/rpc/peers/deliver.h"
 #include "services/parameter_server/rpc/peers/peers.h"
 #include "services/parameter_server/rpc/record_methods.h"
 #include "services/parameter_server/rpc/workers/exchange.h"
 #include "services/worker/rpc/link.h"
+#include "tests/fakes/becomes.h"
+#include "tests/fakes/required_tls13.h"
 #include "tests/unit/services/common/security/certified.h"
 #include "tests/unit/services/parameter_server/rpc/lone_server.h"
 
 namespace adamant::parameter_server {
 namespace {
 
+using fakes::Becomes;
 using security::As;
 using security::Certified;
 using security::Role;
@@ -37,19 +38,6 @@ using std::chrono::seconds;
 constexpr std::uint64_t kJob = 7;
 constexpr ServerId kSelf{.slot = 2, .incarnation = 5};
 constexpr ServerId kPeer{.slot = 1, .incarnation = 3};
-
-const bool kRequired = [] {
-  rpc::RequireTls13();
-  return true;
-}();
-
-bool Becomes(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + seconds(20);
-  while (!condition() && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(milliseconds(10));
-  }
-  return condition();
-}
 
 class SecuredServerTest : public testing::Test {
  protected:

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -15,8 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "services/common/rpc/tls/tls13.h"
+#include "tests/fakes/becomes.h"
 #include "tests/fakes/fake_certificates.h"
+#include "tests/fakes/required_tls13.h"
 #include "tests/unit/services/common/security/certified.h"
 
 namespace adamant::service {
@@ -24,6 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using fakes::Becomes;
 using security::As;
 using security::Certified;
 using security::kWorker;
@@ -34,19 +35,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr std::uint32_t kMost = std::numeric_limits<std::uint32_t>::max();
-
-const bool kRequired = [] {
-  rpc::RequireTls13();
-  return true;
-}();
-
-bool Becomes(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + seconds(20);
-  while (!condition() && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(milliseconds(10));
-  }
-  return condition();
-}
 
 TEST(RenewAfterTest, IsWhatTheOperatorSaysWhereThatMakesSense) {
   EXPECT_EQ(RenewAfter(3600, hours(24)), hours(1));

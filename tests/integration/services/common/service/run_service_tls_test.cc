@@ -17,9 +17,9 @@
 #include "services/common/rpc/frame.h"
 #include "services/common/rpc/tls/channel_security.h"
 #include "services/common/rpc/tls/server_security.h"
-#include "services/common/rpc/tls/tls13.h"
 #include "tests/fakes/fake_certificates.h"
 #include "tests/fakes/fake_controller.h"
+#include "tests/fakes/required_tls13.h"
 #include "tests/integration/services/common/http/http_client.h"
 #include "tests/unit/services/common/security/certified.h"
 
@@ -32,11 +32,6 @@ using security::As;
 using security::Certified;
 using security::PeerIdentity;
 using security::Role;
-
-const bool kRequired = [] {
-  rpc::RequireTls13();
-  return true;
-}();
 
 // Who the process is.
 PeerIdentity Self() {

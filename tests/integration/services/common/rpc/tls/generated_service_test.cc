@@ -16,7 +16,7 @@
 #include "services/common/rpc/status_grpc.h"
 #include "services/common/rpc/tls/certified_calls.h"
 #include "services/common/rpc/tls/channel_security.h"
-#include "services/common/rpc/tls/tls13.h"
+#include "tests/fakes/required_tls13.h"
 #include "tests/unit/services/common/security/certified.h"
 
 namespace adamant::rpc {
@@ -28,11 +28,6 @@ using security::IdentityStore;
 using security::Role;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-const bool kRequired = [] {
-  RequireTls13();
-  return true;
-}();
 
 using Messages = grpc::ServerReaderWriter<v1::ControllerMessage, v1::MemberMessage>;
 

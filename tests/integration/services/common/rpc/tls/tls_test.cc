@@ -25,9 +25,9 @@
 #include "services/common/rpc/stream_guard.h"
 #include "services/common/rpc/tls/channel_security.h"
 #include "services/common/rpc/tls/server_security.h"
-#include "services/common/rpc/tls/tls13.h"
 #include "services/common/security/certificate_authority.h"
 #include "services/common/security/identity_store.h"
+#include "tests/fakes/required_tls13.h"
 #include "tests/unit/services/common/security/certified.h"
 
 namespace adamant::rpc {
@@ -47,8 +47,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-const bool kRequired = [] {
-  RequireTls13();
+const bool kSigpipeIsIgnored = [] {
   signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to connections that the server may have closed
   return true;
 }();
@@ -372,7 +371,7 @@ bool ShakesHands(const std::string& address, const IdentityStore& identity, int 
 }
 
 TEST_P(TlsTest, OlderVersionsOfTlsAreRefused) {
-  ASSERT_TRUE(kRequired);
+  ASSERT_TRUE(fakes::kTls13IsRequired);
   Start();
   const auto worker = Certified(authority_, kWorker);
   EXPECT_TRUE(ShakesHands(server_->address(), *worker, TLS1_3_VERSION));
