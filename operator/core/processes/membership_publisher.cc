@@ -16,7 +16,8 @@ Membership MembershipPublisher::View() const {
       view.members.push_back({.id = slot.id,
                               .incarnation = processes_.IncarnationOf(slot.id),
                               .address = slot.address,
-                              .replication_address = slot.replication_address});
+                              .replication_address = slot.replication_address,
+                              .generation = slot.generation});
     }
   }
   return view;

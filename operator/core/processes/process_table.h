@@ -44,6 +44,7 @@ class ProcessTable {
     std::string address;
     std::string metrics_address;
     std::string replication_address;
+    std::uint64_t generation = 0;  ///< kRunning: that it was started as
     std::string node;
     std::string zone;
 

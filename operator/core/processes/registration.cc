@@ -75,6 +75,7 @@ Registration::Joined Registration::OnJoin(ConnectionId connection,
   slot.address = join.address;
   slot.metrics_address = join.metrics_address;
   slot.replication_address = join.replication_address;
+  slot.generation = join.generation;
   slot.node = join.node;
   slot.zone = join.zone;
   slot.deadline = now + (same_process ? settings_.silence_timeout : SilenceWatch::kLoadTimeout);

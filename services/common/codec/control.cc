@@ -211,6 +211,7 @@ void Fill(const protocol::Membership& view, v1::ControllerMessage& message) {
     added.set_incarnation(member.incarnation);
     added.set_address(member.address);
     added.set_replication_address(member.replication_address);
+    added.set_generation(member.generation);
   }
   for (const protocol::Configuration& bucket : view.buckets) {
     Encode(bucket, *encoded.add_buckets());
@@ -359,7 +360,8 @@ protocol::Membership Decode(const v1::Membership& message) {
           {.id = {.role = static_cast<Role>(member.role()), .slot = member.slot()},
            .incarnation = member.incarnation(),
            .address = member.address(),
-           .replication_address = member.replication_address()});
+           .replication_address = member.replication_address(),
+           .generation = member.generation()});
     }
   }
   for (const v1::Configuration& bucket : message.buckets()) {

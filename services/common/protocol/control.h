@@ -130,6 +130,7 @@ struct Member {
   Incarnation incarnation = 0;
   std::string address{};
   std::string replication_address{};
+  std::uint64_t generation = 0;  ///< as Join's; 0: not known
 };
 
 /// The cluster's view, sent whole whenever it changes.

@@ -21,6 +21,7 @@
 #include "services/common/job/durations.h"
 #include "services/common/job/job.h"
 #include "services/common/job/warm_start_of.h"
+#include "services/common/service/member_generations.h"
 #include "services/data_server/core/batches/batch_builder.h"
 #include "services/data_server/rpc/batch_pipeline.h"
 #include "services/data_server/rpc/check_files.h"
@@ -149,8 +150,8 @@ class Running {
               pipeline_,
               metrics) {}
 
-  absl::Status Serve(rpc::FrameStream& stream) {
-    return ServeWork(stream, job_, loop_, pipeline_, metrics_);
+  absl::Status Serve(const service::MemberGenerations& members, rpc::FrameStream& stream) {
+    return ServeWork(stream, job_, members, loop_, pipeline_, metrics_);
   }
 
   SchedulerLoop& loop() { return loop_; }
@@ -209,6 +210,7 @@ class DataServerService final : public service::Service {
   void OnMessage(const protocol::ControllerMessage& message) override {
     SchedulerLoop& loop = GetRunning()->loop();
     if (const auto* view = std::get_if<protocol::Membership>(&message)) {
+      members_.SetAll(*view);
       loop.SetMembership(*view);
     } else if (const auto* open = std::get_if<OpenEpoch>(&message)) {
       loop.Post(*open);
@@ -252,7 +254,7 @@ class DataServerService final : public service::Service {
 
   absl::Status Serve(rpc::FrameStream& stream) {
     const std::shared_ptr<Running> running = GetRunning();
-    return running != nullptr ? running->Serve(stream)
+    return running != nullptr ? running->Serve(members_, stream)
                               : absl::UnavailableError("the data server is starting");
   }
 
@@ -263,6 +265,7 @@ class DataServerService final : public service::Service {
 
   const service::ServiceContext context_;
   const DataMetrics metrics_;
+  service::MemberGenerations members_;
   Mutex mutex_;
   std::shared_ptr<Running> running_ ABSL_GUARDED_BY(mutex_);  // set once, by Start
 };

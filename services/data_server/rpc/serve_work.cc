@@ -8,7 +8,6 @@
 #include "proto/adamant/v1/data_server.pb.h"
 #include "services/common/base/status_macros.h"
 #include "services/common/protocol/format_versions.h"
-#include "services/common/security/authorisation.h"
 #include "services/data_server/rpc/message_codec.h"
 #include "services/data_server/rpc/work_stream.h"
 
@@ -72,6 +71,7 @@ std::string JobOfWork(std::string_view header) {
 
 absl::Status ServeWork(rpc::FrameStream& stream,
                        const JobAttempt& job,
+                       const service::MemberGenerations& members,
                        SchedulerLoop& loop,
                        BatchPipeline& pipeline,
                        const DataMetrics& metrics) {
@@ -80,8 +80,8 @@ absl::Status ServeWork(rpc::FrameStream& stream,
     return absl::InvalidArgumentError("a stream begins with a WorkHello");
   }
   const v1::WorkHello& hello = first.hello();
-  ADAMANT_RETURN_IF_ERROR(security::CheckNamedSlot(stream.peer(), hello.worker_slot()));
   const WorkerId worker{.slot = hello.worker_slot(), .incarnation = hello.worker_incarnation()};
+  ADAMANT_RETURN_IF_ERROR(members.CheckHello(stream.peer(), worker.slot, worker.incarnation));
   const auto work = std::make_shared<WorkStream>(stream, pipeline, metrics);
   if (const std::string refusal = Refusal(hello, job); !refusal.empty()) {
     work->AnswerHello(refusal, {});

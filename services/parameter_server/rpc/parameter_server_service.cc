@@ -20,6 +20,7 @@
 #include "services/common/job/optimiser_of.h"
 #include "services/common/job/replication_of.h"
 #include "services/common/metrics/metrics.h"
+#include "services/common/service/member_generations.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
 #include "services/parameter_server/rpc/controller/cluster_view.h"
 #include "services/parameter_server/rpc/controller/core_driver.h"
@@ -94,21 +95,22 @@ class ParameterServerService final : public service::Service {
         storage_loop_(context.controller, context.metrics) {}
 
   service::Endpoints GetEndpoints() override {
-    return {.frame_methods = {{.name = "/adamant.v1.ParameterServer/Exchange",
-                               .handler =
-                                   [this](rpc::FrameStream& stream) {
-                                     return ServeExchange(gate_, traffic_metrics_, stream);
-                                   },
-                               .job_of = JobOfExchange}},
-            .unary_methods =
-                RecordMethods(gate_, [this](std::uint32_t part) { return view_->OwnerOf(part); }),
-            .replication_methods = {{.name = kDeliverMethod,
-                                     .handler =
-                                         [this](rpc::FrameStream& stream) {
-                                           return ServeDeliver(gate_, peer_metrics_, stream);
-                                         },
-                                     .job_of = JobOfDeliver}},
-            .max_message_bytes = std::max(kMaxExchangeBytes, kMaxMessageBatchBytes)};
+    return {
+        .frame_methods = {{.name = "/adamant.v1.ParameterServer/Exchange",
+                           .handler =
+                               [this](rpc::FrameStream& stream) {
+                                 return ServeExchange(gate_, members_, traffic_metrics_, stream);
+                               },
+                           .job_of = JobOfExchange}},
+        .unary_methods = RecordMethods(
+            gate_, members_, [this](std::uint32_t part) { return view_->OwnerOf(part); }),
+        .replication_methods = {{.name = kDeliverMethod,
+                                 .handler =
+                                     [this](rpc::FrameStream& stream) {
+                                       return ServeDeliver(gate_, members_, peer_metrics_, stream);
+                                     },
+                                 .job_of = JobOfDeliver}},
+        .max_message_bytes = std::max(kMaxExchangeBytes, kMaxMessageBatchBytes)};
   }
 
   absl::Status Start(const v1::Welcome& welcome) override {
@@ -148,6 +150,7 @@ class ParameterServerService final : public service::Service {
 
   void OnMessage(const protocol::ControllerMessage& message) override {
     if (const auto* view = std::get_if<protocol::Membership>(&message)) {
+      members_.SetAll(*view);
       view_->OnMembership(*view);
     } else if (const auto* take = std::get_if<protocol::TakeSnapshot>(&message)) {
       core_->RefuseWritersBelow(take->writers_from);
@@ -225,6 +228,7 @@ class ParameterServerService final : public service::Service {
   const metrics::Gauge disk_full_;
   const SystemClock clock_;
   CoreGate gate_;
+  service::MemberGenerations members_;
 
   // From Start on.
   ShardFolder shards_;

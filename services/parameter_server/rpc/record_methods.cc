@@ -134,7 +134,9 @@ absl::StatusOr<std::string> PutRecord(CoreGate& gate,
 
 }  // namespace
 
-std::vector<rpc::UnaryMethod> RecordMethods(CoreGate& gate, PartOwner owner) {
+std::vector<rpc::UnaryMethod> RecordMethods(CoreGate& gate,
+                                            const service::MemberGenerations& members,
+                                            PartOwner owner) {
   const std::string service = "/adamant.v1.ParameterServer/";
   return {{.name = service + "GetRecord",
            .max_request_bytes = kMaxGetBytes,
@@ -143,11 +145,12 @@ std::vector<rpc::UnaryMethod> RecordMethods(CoreGate& gate, PartOwner owner) {
            .job_of = JobOf<v1::GetRecordRequest>},
           {.name = service + "PutRecord",
            .max_request_bytes = kMaxPutBytes,
-           .handler =
-               [&gate, owner = std::move(owner)](const std::string& request,
-                                                 const rpc::Caller& caller) {
-                 return PutRecord(gate, owner, request, caller);
-               },
+           .handler = [&gate, &members, owner = std::move(owner)](
+                          const std::string& request,
+                          const rpc::Caller& caller) -> absl::StatusOr<std::string> {
+             ADAMANT_RETURN_IF_ERROR(members.CheckPresent(caller.identity));
+             return PutRecord(gate, owner, request, caller);
+           },
            .job_of = JobOf<v1::PutRecordRequest>}};
 }
 

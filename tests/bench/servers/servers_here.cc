@@ -60,10 +60,10 @@ class ServersHere::Node {
         view_({.core = core_, .peers = peers_, .controller = controller}, replication_metrics_),
         storage_loop_(controller, registry_) {
     exchange_ = Serve(kExchangeMethod, [this](rpc::FrameStream& stream) {
-      return ServeExchange(gate_, traffic_metrics_, stream);
+      return ServeExchange(gate_, members_, traffic_metrics_, stream);
     });
     replication_ = Serve(kDeliverMethod, [this](rpc::FrameStream& stream) {
-      return ServeDeliver(gate_, peer_metrics_, stream);
+      return ServeDeliver(gate_, members_, peer_metrics_, stream);
     });
     driver_.Start(core_, options.times.beacon / 10);
     storage_loop_.Start(core_, clock_, [this] {
@@ -109,6 +109,7 @@ class ServersHere::Node {
   const ReplicationMetrics replication_metrics_{registry_};
   const TrafficMetrics traffic_metrics_{registry_};
   CoreGate gate_;
+  const service::MemberGenerations members_;  // none: it does without TLS
   Peers peers_;
   CoreDriver driver_;
   ParameterServer core_;

@@ -8,7 +8,6 @@
 #include "services/common/base/status_macros.h"
 #include "services/common/codec/buckets.h"
 #include "services/common/protocol/format_versions.h"
-#include "services/common/security/authorisation.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
 #include "services/parameter_server/rpc/messages/message_batch.h"
 
@@ -41,14 +40,17 @@ std::string Refusal(const v1::ReplicationHello& hello, const ParameterServer& co
 }
 
 // True when the peer was let in.
-absl::StatusOr<bool> Greet(CoreGate& gate, rpc::FrameStream& stream, ServerId& from) {
+absl::StatusOr<bool> Greet(CoreGate& gate,
+                           const service::MemberGenerations& members,
+                           rpc::FrameStream& stream,
+                           ServerId& from) {
   ADAMANT_ASSIGN_OR_RETURN(const rpc::IncomingFrame frame, stream.Read());
   v1::ReplicationHello hello;
   if (!hello.ParseFromArray(frame.header().data(), static_cast<int>(frame.header().size()))) {
     return absl::InvalidArgumentError("the first frame of a stream is no ReplicationHello");
   }
   from = codec::Decode(hello.from());
-  ADAMANT_RETURN_IF_ERROR(security::CheckNamedSlot(stream.peer(), from.slot));
+  ADAMANT_RETURN_IF_ERROR(members.CheckHello(stream.peer(), from.slot, from.incarnation));
   v1::ReplicationHelloReply reply;
   {
     const CoreGate::Pass core = gate.Enter();
@@ -89,9 +91,12 @@ std::string JobOfDeliver(std::string_view header) {
   return std::to_string(hello.job_uid());
 }
 
-absl::Status ServeDeliver(CoreGate& gate, const PeerMetrics& metrics, rpc::FrameStream& stream) {
+absl::Status ServeDeliver(CoreGate& gate,
+                          const service::MemberGenerations& members,
+                          const PeerMetrics& metrics,
+                          rpc::FrameStream& stream) {
   ServerId from;
-  ADAMANT_ASSIGN_OR_RETURN(const bool welcome, Greet(gate, stream, from));
+  ADAMANT_ASSIGN_OR_RETURN(const bool welcome, Greet(gate, members, stream, from));
   while (welcome) {
     auto frame = stream.Read();
     if (absl::IsOutOfRange(frame.status())) {

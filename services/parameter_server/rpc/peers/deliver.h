@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "services/common/rpc/frame.h"
+#include "services/common/service/member_generations.h"
 #include "services/parameter_server/rpc/gate/core_gate.h"
 #include "services/parameter_server/rpc/peers/peer_metrics.h"
 
@@ -20,8 +21,12 @@ std::string JobOfDeliver(std::string_view header);
 /// Serves one stream of "/adamant.v1.Replication/Deliver" until it ends: hands what a peer sends to
 /// the core, in order.
 /// Threads: any; blocks.
-/// Errors: Unavailable while the gate is closed (the peer comes again); InvalidArgument for a peer
+/// Errors: Unavailable while the gate is closed, or `members` has yet to hear of the peer (which
+/// comes again); InvalidArgument for a peer
 /// that breaks the protocol; PermissionDenied for one whose hello is not that of its certificate.
-absl::Status ServeDeliver(CoreGate& gate, const PeerMetrics& metrics, rpc::FrameStream& stream);
+absl::Status ServeDeliver(CoreGate& gate,
+                          const service::MemberGenerations& members,
+                          const PeerMetrics& metrics,
+                          rpc::FrameStream& stream);
 
 }  // namespace adamant::parameter_server

@@ -13,7 +13,7 @@
 #include "services/common/base/status_macros.h"
 #include "services/common/codec/updates.h"
 #include "services/common/protocol/format_versions.h"
-#include "services/common/security/authorisation.h"
+#include "services/common/security/peer_identity.h"
 #include "services/parameter_server/core/serving/parameter_server.h"
 #include "services/parameter_server/rpc/messages/frame_codec.h"
 #include "services/parameter_server/rpc/workers/replies.h"
@@ -24,8 +24,12 @@ namespace {
 /// One stream's state.
 class Exchange {
  public:
-  Exchange(CoreGate& gate, const TrafficMetrics& metrics, rpc::FrameStream& stream)
+  Exchange(CoreGate& gate,
+           const service::MemberGenerations& members,
+           const TrafficMetrics& metrics,
+           rpc::FrameStream& stream)
       : gate_(gate),
+        members_(members),
         metrics_(metrics),
         stream_(stream),
         replies_(std::make_shared<Replies>(stream)) {}
@@ -43,6 +47,7 @@ class Exchange {
 
  private:
   absl::Status HandleHello(const v1::ExchangeHello& hello, v1::ExchangeHelloReply& reply);
+  [[nodiscard]] absl::Status CheckSender(const v1::ExchangeHello& hello) const;
   std::string AdmitWriter(const v1::ExchangeHello& hello, ParameterServer& core);
   absl::Status HandlePush(const v1::ExchangeRequest& request, rpc::IncomingFrame frame);
   void Submit(const v1::ExchangeRequest& request,
@@ -58,6 +63,7 @@ class Exchange {
   [[nodiscard]] absl::Status WhyGivenUp() const;
 
   CoreGate& gate_;
+  const service::MemberGenerations& members_;
   const TrafficMetrics& metrics_;
   rpc::FrameStream& stream_;
   const std::shared_ptr<Replies> replies_;  // shared with pushes that the core may never answer
@@ -122,13 +128,14 @@ absl::Status Exchange::WhyGivenUp() const {
 }
 
 // Whether the hello is that of who has sent it. What reads says no slot.
-absl::Status CheckSender(const v1::ExchangeHello& hello, const security::PeerIdentity* sender) {
+absl::Status Exchange::CheckSender(const v1::ExchangeHello& hello) const {
+  const security::PeerIdentity* const sender = stream_.peer();
   if (hello.read_only()) {
     return absl::OkStatus();
   }
   return sender != nullptr && sender->role == security::Role::kExporter
              ? absl::PermissionDeniedError(security::FormatIdentity(*sender) + " may only read")
-             : security::CheckNamedSlot(sender, hello.worker_slot());
+             : members_.CheckHello(sender, hello.worker_slot(), hello.worker_incarnation());
 }
 
 // Why the client is refused; empty when it is not.
@@ -155,7 +162,7 @@ std::string Exchange::AdmitWriter(const v1::ExchangeHello& hello, ParameterServe
 }
 
 absl::Status Exchange::HandleHello(const v1::ExchangeHello& hello, v1::ExchangeHelloReply& reply) {
-  ADAMANT_RETURN_IF_ERROR(CheckSender(hello, stream_.peer()));
+  ADAMANT_RETURN_IF_ERROR(CheckSender(hello));
   const CoreGate::Pass core = gate_.Enter();
   if (!core) {
     return GateClosed();
@@ -290,9 +297,10 @@ std::string JobOfExchange(std::string_view header) {
 }
 
 absl::Status ServeExchange(CoreGate& gate,
+                           const service::MemberGenerations& members,
                            const TrafficMetrics& metrics,
                            rpc::FrameStream& stream) {
-  Exchange exchange(gate, metrics, stream);
+  Exchange exchange(gate, members, metrics, stream);
   while (!exchange.refused()) {
     auto frame = stream.Read();
     if (absl::IsOutOfRange(frame.status())) {

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "services/common/rpc/frame.h"
+#include "services/common/service/member_generations.h"
 #include "services/parameter_server/rpc/gate/core_gate.h"
 #include "services/parameter_server/rpc/workers/traffic_metrics.h"
 
@@ -24,9 +25,13 @@ std::string JobOfExchange(std::string_view header);
 /// kMaxExchangeBytes; the next ones wait. A push stays in the memory that it was received in, for
 /// as long as the core needs it.
 /// Threads: any; blocks. `metrics` must outlive the core.
-/// Errors: Unavailable while the gate is closed (the client comes again); InvalidArgument for a
+/// Errors: Unavailable while the gate is closed, or `members` has yet to hear of the client (which
+/// comes again); InvalidArgument for a
 /// client that breaks the protocol; PermissionDenied for one whose hello is not that of its
 /// certificate; Cancelled when the client left.
-absl::Status ServeExchange(CoreGate& gate, const TrafficMetrics& metrics, rpc::FrameStream& stream);
+absl::Status ServeExchange(CoreGate& gate,
+                           const service::MemberGenerations& members,
+                           const TrafficMetrics& metrics,
+                           rpc::FrameStream& stream);
 
 }  // namespace adamant::parameter_server

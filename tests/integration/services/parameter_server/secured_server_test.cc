@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -43,6 +44,7 @@ class SecuredServerTest : public testing::Test {
  protected:
   void SetUp() override {
     gate_.Open(core_.core());
+    Joins(Role::kParameterServer, kPeer.slot, kPeer.incarnation, security::kWorker.generation);
     auto server = rpc::StartServer(
         {.is_own_job = [](std::string_view job) { return job == std::to_string(kJob); },
          .security =
@@ -51,13 +53,17 @@ class SecuredServerTest : public testing::Test {
         {},
         {{.name = "/adamant.v1.ParameterServer/Exchange",
           .handler =
-              [this](rpc::FrameStream& stream) { return ServeExchange(gate_, traffic_, stream); },
+              [this](rpc::FrameStream& stream) {
+                return ServeExchange(gate_, members_, traffic_, stream);
+              },
           .job_of = JobOfExchange},
          {.name = kDeliverMethod,
           .handler =
-              [this](rpc::FrameStream& stream) { return ServeDeliver(gate_, peers_, stream); },
+              [this](rpc::FrameStream& stream) {
+                return ServeDeliver(gate_, members_, peers_, stream);
+              },
           .job_of = JobOfDeliver}},
-        RecordMethods(gate_, [](std::uint32_t part) { return std::optional(part); }));
+        RecordMethods(gate_, members_, [](std::uint32_t part) { return std::optional(part); }));
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }
@@ -69,6 +75,43 @@ class SecuredServerTest : public testing::Test {
 
   [[nodiscard]] rpc::MemberSecurity As(Role role, std::uint32_t slot) const {
     return rpc::MemberSecurity(Certified(authority_, security::As(role, slot)));
+  }
+
+  // The controller says who a member is.
+  void Joins(Role role, std::uint32_t slot, Incarnation incarnation, std::uint64_t generation) {
+    members_.Set(
+        {.role = role, .slot = slot, .incarnation = incarnation, .generation = generation});
+  }
+
+  // Connects as the process of worker 0 that has joined as `incarnation`, and tells `on_change`
+  // whether it was let in.
+  std::unique_ptr<worker::Link> WorkerConnects(const security::PeerIdentity& identity,
+                                               Incarnation incarnation,
+                                               std::function<void(bool)> on_change) {
+    v1::ExchangeRequest request;
+    request.mutable_hello()->set_format_version(1);
+    request.mutable_hello()->set_job_uid(kJob);
+    request.mutable_hello()->set_worker_slot(0);
+    request.mutable_hello()->set_worker_incarnation(incarnation);
+    worker::LinkHandlers handlers;
+    handlers.on_hello = [](const rpc::IncomingFrame& frame) -> absl::Status {
+      v1::ExchangeReply reply;
+      const bool is_reply =
+          reply.ParseFromArray(frame.header().data(), static_cast<int>(frame.header().size()));
+      return is_reply && reply.hello().refused().empty() ? absl::OkStatus()
+                                                         : absl::InternalError("refused");
+    };
+    handlers.on_change = std::move(on_change);
+    handlers.on_frame = [](rpc::IncomingFrame) { return absl::OkStatus(); };
+    const rpc::MemberSecurity security(Certified(authority_, identity));
+    return std::make_unique<worker::Link>(
+        worker::LinkOptions{.address = server_->address(),
+                            .method = "/adamant.v1.ParameterServer/Exchange",
+                            .job = std::to_string(kJob),
+                            .security = security.To(Role::kParameterServer, kSelf.slot),
+                            .max_message_bytes = 1 << 20,
+                            .hello = request.SerializeAsString()},
+        std::move(handlers));
   }
 
   // Whether kPeer gets its ways to the server opened that it takes for `to`.
@@ -96,6 +139,7 @@ class SecuredServerTest : public testing::Test {
   const data_server::DataMetrics data_{registry_};
   LoneServer core_{{.job_uid = kJob, .self = kSelf}};
   CoreGate gate_;
+  service::MemberGenerations members_;
   const security::CertificateAuthority authority_ = security::MakeAuthority();
   const std::shared_ptr<security::IdentityStore> identity_ =
       Certified(authority_, security::As(Role::kParameterServer, kSelf.slot));
@@ -122,32 +166,24 @@ TEST_F(SecuredServerTest, PeersTalkToNobodyElseThanTheyMean) {
   EXPECT_FALSE(PeerConnects(As(Role::kParameterServer, kPeer.slot), other, milliseconds(500)));
 }
 
-TEST_F(SecuredServerTest, AWorkerConnects) {
-  v1::ExchangeRequest request;
-  request.mutable_hello()->set_format_version(1);
-  request.mutable_hello()->set_job_uid(kJob);
-  request.mutable_hello()->set_worker_slot(0);
-  request.mutable_hello()->set_worker_incarnation(1);
+TEST_F(SecuredServerTest, AWorkerConnectsOnceItIsKnown) {
   std::atomic<bool> connected = false;
-  worker::LinkHandlers handlers;
-  handlers.on_hello = [](const rpc::IncomingFrame& frame) -> absl::Status {
-    v1::ExchangeReply reply;
-    const bool is_reply =
-        reply.ParseFromArray(frame.header().data(), static_cast<int>(frame.header().size()));
-    return is_reply && reply.hello().refused().empty() ? absl::OkStatus()
-                                                       : absl::InternalError("refused");
-  };
-  handlers.on_change = [&](bool is_connected) { connected = is_connected; };
-  handlers.on_frame = [](rpc::IncomingFrame) { return absl::OkStatus(); };
-  const rpc::MemberSecurity security = As(Role::kWorker, 0);
-  worker::Link link({.address = server_->address(),
-                     .method = "/adamant.v1.ParameterServer/Exchange",
-                     .job = std::to_string(kJob),
-                     .security = security.To(Role::kParameterServer, kSelf.slot),
-                     .max_message_bytes = 1 << 20,
-                     .hello = request.SerializeAsString()},
-                    std::move(handlers));
+  const auto link = WorkerConnects(
+      security::As(Role::kWorker), 1, [&](bool is_connected) { connected = is_connected; });
+  std::this_thread::sleep_for(milliseconds(300));
+  EXPECT_FALSE(connected);
+  Joins(Role::kWorker, 0, 1, security::kWorker.generation);
   EXPECT_TRUE(Becomes([&] { return connected.load(); }));
+}
+
+TEST_F(SecuredServerTest, AWorkerThatWasReplacedDoesNotConnectAsItsSuccessor) {
+  Joins(Role::kWorker, 0, 2, security::kWorker.generation + 1);
+  std::atomic<bool> connected = false;
+  const auto link = WorkerConnects(security::As(Role::kWorker), 2, [&](bool is_connected) {
+    connected = connected || is_connected;
+  });
+  std::this_thread::sleep_for(milliseconds(500));
+  EXPECT_FALSE(connected);
 }
 
 TEST_F(SecuredServerTest, ADataServerReadsRecordsAlsoAfterItsCertificateWasRenewed) {

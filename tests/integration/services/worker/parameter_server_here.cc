@@ -65,7 +65,7 @@ void ParameterServerHere::Start() {
   method.name = "/adamant.v1.ParameterServer/Exchange";
   method.handler = [this](rpc::FrameStream& stream) {
     streams_.Add(stream);
-    const absl::Status status = parameter_server::ServeExchange(gate_, metrics_, stream);
+    const absl::Status status = parameter_server::ServeExchange(gate_, members_, metrics_, stream);
     streams_.Remove(stream);
     return status;
   };

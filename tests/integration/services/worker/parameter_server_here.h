@@ -74,6 +74,7 @@ class ParameterServerHere final : private parameter_server::Driver {
   const parameter_server::TrafficMetrics metrics_{registry_};
   OpenStreams streams_;
   parameter_server::CoreGate gate_;
+  const service::MemberGenerations members_;  // none: it does without TLS
   std::unique_ptr<parameter_server::ParameterServer> core_;
   std::unique_ptr<rpc::Server> server_;
 

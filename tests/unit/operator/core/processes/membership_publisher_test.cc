@@ -40,11 +40,13 @@ class MembershipPublisherTest : public JoinedServers {
 
 TEST_F(MembershipPublisherTest, PublishesToAllThatRunUnderANewVersion) {
   MarkLost(1);
+  processes_.At(Server(2)).generation = 7;
   publisher_.Publish();
   EXPECT_THAT(Sent(), ElementsAre(Pair(1, 1), Pair(3, 1)));
   ASSERT_THAT(last_.members, SizeIs(2));
   EXPECT_EQ(last_.members[1].id, Server(2));
   EXPECT_EQ(last_.members[1].address, "host:2");
+  EXPECT_EQ(last_.members[1].generation, 7u);
   publisher_.Publish();
   EXPECT_THAT(Sent(), ElementsAre(Pair(1, 2), Pair(3, 2)));
 }

@@ -28,6 +28,23 @@ TEST_F(RegistrationTest, ANewProcessGetsTheNextIncarnationAndTimeToLoad) {
   EXPECT_THAT(Pick<Persist>(Take()), testing::SizeIs(1));
 }
 
+TEST_F(RegistrationTest, TheProcessOfASlotIsOfTheGenerationThatItSays) {
+  processes_.Record(kWorker0) = {.incarnation = 4, .uid = "a", .generation = 3, .joined = 4};
+  controller::Join all_that_is_left = {
+      .id = kWorker0, .uid = "a", .incarnation = 4, .generation = 2};
+  EXPECT_EQ(registration_.OnJoin(7, all_that_is_left, now_), Joined::kNew);
+  EXPECT_EQ(At(kWorker0).generation, 2u);
+  EXPECT_EQ(registration_.OnJoin(8, {.id = kWorker0, .uid = "b", .generation = 3}, now_),
+            Joined::kReplaced);
+  EXPECT_EQ(At(kWorker0).generation, 3u);
+}
+
+TEST_F(RegistrationTest, ItTakesTheUidOfAProcessToComeBackAsIt) {
+  processes_.Record(kWorker0) = {.incarnation = 4, .uid = "b", .generation = 3, .joined = 4};
+  const controller::Join replaced = {.id = kWorker0, .uid = "a", .incarnation = 4, .generation = 2};
+  EXPECT_EQ(registration_.OnJoin(7, replaced, now_), Joined::kRefused);
+}
+
 TEST_F(RegistrationTest, OneThatComesBackIsWhatItWas) {
   Join(kWorker0, "a", 7);
   At(kWorker0).started = true;

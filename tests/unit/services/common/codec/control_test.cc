@@ -171,7 +171,8 @@ TEST(ControlCodecTest, AnEvaluationKeepsItsFields) {
 TEST(ControlCodecTest, MembershipIsSentWhole) {
   protocol::Membership view;
   view.version = 4;
-  view.members.push_back({.id = {protocol::Role::kWorker, 1}, .incarnation = 2, .address = "x"});
+  view.members.push_back(
+      {.id = {protocol::Role::kWorker, 1}, .incarnation = 2, .address = "x", .generation = 6});
   view.buckets.push_back({.version = 1,
                           .generation = 1,
                           .primary = {2, 7},
@@ -182,6 +183,7 @@ TEST(ControlCodecTest, MembershipIsSentWhole) {
   EXPECT_EQ(encoded.version(), 4u);
   EXPECT_EQ(encoded.members(0).role(), v1::WORKER);
   EXPECT_EQ(encoded.members(0).incarnation(), 2u);
+  EXPECT_EQ(Decode(encoded).members.at(0).generation, 6u);
   EXPECT_TRUE(encoded.buckets(0).created());
   EXPECT_EQ(encoded.buckets(0).primary().slot(), 2u);
   EXPECT_EQ(encoded.part_owner_size(), 2);

@@ -42,7 +42,7 @@ class Worker {
   Worker(WorkerId id, SchedulerLoop& loop, BatchPipeline& pipeline, const DataMetrics& metrics)
       : client_(link_.TakeClient()),
         server_([this, &loop, &pipeline, &metrics, stream = link_.TakeServer()] {
-          link_.Finish(ServeWork(*stream, {.job_uid = kJobUid}, loop, pipeline, metrics));
+          link_.Finish(ServeWork(*stream, {.job_uid = kJobUid}, {}, loop, pipeline, metrics));
         }),
         thread_([this, id] { Work(id); }) {}
 
@@ -160,18 +160,29 @@ TEST_F(SchedulerLoopTest, StopEndsEveryStreamAndLaterOnes) {
   workers.push_back(NewWorker({.slot = 1, .incarnation = 1}));
 }
 
-TEST_F(SchedulerLoopTest, AWorkerIsOfTheSlotOfItsCertificate) {
-  fakes::InMemoryLink link;
-  const auto client = link.TakeClient();
-  fakes::CertifiedStream stream(link.TakeServer(), security::As(security::Role::kWorker, 3));
-  v1::WorkRequest hello;
-  hello.mutable_hello()->set_format_version(1);
-  hello.mutable_hello()->set_job_uid(kJobUid);
-  hello.mutable_hello()->set_worker_slot(2);
-  hello.mutable_hello()->set_worker_incarnation(1);
-  EXPECT_TRUE(client->Write({.header = hello.SerializeAsString(), .payload = {}}).ok());
-  EXPECT_TRUE(absl::IsPermissionDenied(
-      ServeWork(stream, {.job_uid = kJobUid}, loop_, pipeline_, metrics_)));
+TEST_F(SchedulerLoopTest, AWorkerIsTheOneOfItsCertificate) {
+  security::PeerIdentity peer = security::As(security::Role::kWorker, 3);
+  service::MemberGenerations members;
+  members.Set(
+      {.role = peer.role, .slot = peer.slot, .incarnation = 2, .generation = peer.generation});
+  const auto greet = [&](std::uint32_t slot, Incarnation incarnation) {
+    fakes::InMemoryLink link;
+    const auto client = link.TakeClient();
+    fakes::CertifiedStream stream(link.TakeServer(), peer);
+    v1::WorkRequest hello;
+    hello.mutable_hello()->set_format_version(1);
+    hello.mutable_hello()->set_job_uid(kJobUid);
+    hello.mutable_hello()->set_worker_slot(slot);
+    hello.mutable_hello()->set_worker_incarnation(incarnation);
+    EXPECT_TRUE(client->Write({.header = hello.SerializeAsString(), .payload = {}}).ok());
+    client->CloseWrites();
+    return ServeWork(stream, {.job_uid = kJobUid}, members, loop_, pipeline_, metrics_);
+  };
+  EXPECT_TRUE(greet(3, 2).ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(greet(2, 2)));
+  EXPECT_TRUE(absl::IsUnavailable(greet(3, 3)));
+  --peer.generation;  // its predecessor, which lives
+  EXPECT_TRUE(absl::IsPermissionDenied(greet(3, 2)));
 }
 
 TEST_F(SchedulerLoopTest, ALoopThatIsHeldUpIsBusy) {

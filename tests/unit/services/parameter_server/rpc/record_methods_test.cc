@@ -45,8 +45,9 @@ class RecordMethodsTest : public testing::Test {
 
   LoneServer server_{{.job_uid = kJob}};
   CoreGate gate_;
+  service::MemberGenerations members_;
   const std::vector<rpc::UnaryMethod> methods_ =
-      RecordMethods(gate_, [](std::uint32_t part) -> std::optional<std::uint32_t> {
+      RecordMethods(gate_, members_, [](std::uint32_t part) -> std::optional<std::uint32_t> {
         return part < 2 ? std::optional(part + 5) : std::nullopt;  // data servers 5 and 6
       });
 };
@@ -57,6 +58,16 @@ TEST_F(RecordMethodsTest, ADataServerWritesRecordsOfItsOwnParts) {
   EXPECT_FALSE(absl::IsPermissionDenied(Put("ledger/1", &own)));
   EXPECT_TRUE(absl::IsPermissionDenied(Put("ledger/1", &other)));
   EXPECT_FALSE(absl::IsPermissionDenied(Put("ledger/1", nullptr)));
+}
+
+TEST_F(RecordMethodsTest, ADataServerThatWasReplacedDoesNot) {
+  const PeerIdentity own = security::As(Role::kDataServer, 6);
+  members_.Set(
+      {.role = own.role, .slot = own.slot, .incarnation = 2, .generation = own.generation});
+  EXPECT_FALSE(absl::IsPermissionDenied(Put("ledger/1", &own)));
+  members_.Set(
+      {.role = own.role, .slot = own.slot, .incarnation = 3, .generation = own.generation + 1});
+  EXPECT_TRUE(absl::IsPermissionDenied(Put("ledger/1", &own)));
 }
 
 TEST_F(RecordMethodsTest, WhatIsNoPartIsNobodys) {

@@ -42,7 +42,7 @@ class DeliverTest : public testing::Test {
   /// Runs the handler and says hello; returns why it was refused.
   std::string Greet(const v1::ReplicationHello& hello) {
     ended_ = std::async(std::launch::async,
-                        [this] { return ServeDeliver(gate_, metrics_, *peer_end_); });
+                        [this] { return ServeDeliver(gate_, members_, metrics_, *peer_end_); });
     EXPECT_TRUE(stream_->Write({.header = hello.SerializeAsString(), .payload = {}}).ok());
     const auto answer = stream_->Read();
     EXPECT_TRUE(answer.ok()) << answer.status();
@@ -63,6 +63,7 @@ class DeliverTest : public testing::Test {
 
   LoneServer server_{{.job_uid = kJob, .self = kSelf}};
   CoreGate gate_;
+  service::MemberGenerations members_;
   metrics::Registry registry_;
   const PeerMetrics metrics_{registry_};
   fakes::InMemoryLink link_;
@@ -128,18 +129,26 @@ TEST_F(DeliverTest, AServerThatStopsIsUnavailable) {
   EXPECT_EQ(End().code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(DeliverTest, APeerIsOfTheSlotOfItsCertificate) {
-  const auto greet_as = [this](std::uint32_t slot) {
+TEST_F(DeliverTest, APeerIsTheOneOfItsCertificate) {
+  const auto greet_as = [this](const security::PeerIdentity& peer) {
     fakes::InMemoryLink link;
     const auto client = link.TakeClient();
-    fakes::CertifiedStream stream(link.TakeServer(),
-                                  security::As(security::Role::kParameterServer, slot));
+    fakes::CertifiedStream stream(link.TakeServer(), peer);
     EXPECT_TRUE(client->Write({.header = GoodHello().SerializeAsString(), .payload = {}}).ok());
     client->CloseWrites();
-    return ServeDeliver(gate_, metrics_, stream);
+    return ServeDeliver(gate_, members_, metrics_, stream);
   };
-  EXPECT_TRUE(greet_as(kPeer.slot).ok());
-  EXPECT_TRUE(absl::IsPermissionDenied(greet_as(kPeer.slot + 2)));
+  security::PeerIdentity peer = security::As(security::Role::kParameterServer, kPeer.slot);
+  EXPECT_TRUE(absl::IsUnavailable(greet_as(peer)));  // the controller has not told of it yet
+  members_.Set({.role = peer.role,
+                .slot = peer.slot,
+                .incarnation = kPeer.incarnation,
+                .generation = peer.generation});
+  EXPECT_TRUE(greet_as(peer).ok());
+  --peer.generation;  // its predecessor, which lives
+  EXPECT_TRUE(absl::IsPermissionDenied(greet_as(peer)));
+  peer = security::As(security::Role::kParameterServer, kPeer.slot + 2);
+  EXPECT_TRUE(absl::IsPermissionDenied(greet_as(peer)));
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ class ExchangeTest : public ::testing::Test {
   void SetUp() override {
     gate_.Open(server_core_.core());
     thread_ = std::thread([this] {
-      link_.Finish(ServeExchange(gate_, metrics_, *server_));
+      link_.Finish(ServeExchange(gate_, members_, metrics_, *server_));
       server_ = nullptr;
     });
   }
@@ -79,6 +79,7 @@ class ExchangeTest : public ::testing::Test {
   const TrafficMetrics metrics_{registry_};
   LoneServer server_core_;
   CoreGate gate_;
+  const service::MemberGenerations members_;  // none: it does without TLS
   fakes::InMemoryLink link_;
   std::unique_ptr<rpc::FrameStream> server_ = link_.TakeServer();
   fakes::ExchangeClient client_{link_.TakeClient()};
@@ -336,11 +337,17 @@ TEST_F(ExchangeTest, AnUnknownShardEndsTheStream) {
   EXPECT_EQ(client_.Call(FetchOf({3})).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-// What becomes of a hello of worker 1, or of one who only reads, whose certificate is `peer`'s.
+// What becomes of a hello of worker 1, whose process is of kWorker's generation, or of one who only
+// reads, whose certificate is `peer`'s.
 absl::Status GreetAs(const security::PeerIdentity& peer, bool read_only) {
   LoneServer server(Options(1));
   CoreGate gate;
   gate.Open(server.core());
+  service::MemberGenerations members;
+  members.Set({.role = security::Role::kWorker,
+               .slot = 1,
+               .incarnation = 1,
+               .generation = security::kWorker.generation});
   metrics::Registry registry;
   const TrafficMetrics metrics(registry);
   fakes::InMemoryLink link;
@@ -354,12 +361,18 @@ absl::Status GreetAs(const security::PeerIdentity& peer, bool read_only) {
   request.mutable_hello()->set_read_only(read_only);
   EXPECT_TRUE(client->Write({.header = request.SerializeAsString(), .payload = {}}).ok());
   client->CloseWrites();
-  return ServeExchange(gate, metrics, stream);
+  return ServeExchange(gate, members, metrics, stream);
 }
 
 TEST(ExchangeHelloTest, IsThatOfTheCertificate) {
   EXPECT_TRUE(GreetAs(security::As(security::Role::kWorker, 1), false).ok());
   EXPECT_TRUE(absl::IsPermissionDenied(GreetAs(security::As(security::Role::kWorker, 0), false)));
+}
+
+TEST(ExchangeHelloTest, WhoWasReplacedIsNotItsSuccessor) {
+  security::PeerIdentity peer = security::As(security::Role::kWorker, 1);
+  --peer.generation;
+  EXPECT_TRUE(absl::IsPermissionDenied(GreetAs(peer, false)));
 }
 
 TEST(ExchangeHelloTest, AnExporterOnlyReads) {
