@@ -35,6 +35,11 @@ class TlsTest(TestCase):
     def mode(self, job):
         return job.status().get("security", {}).get("mode")
 
+    def secured(self, job):
+        """Status and reason of its condition."""
+        (condition,) = [each for each in job.status()["conditions"] if each["type"] == "Secured"]
+        return condition["status"], condition["reason"]
+
     def end(self, job):
         """Lets it end after a few epochs more: what its status says may be old by some."""
         epochs = job.status()["epoch"] + 20
@@ -67,6 +72,7 @@ class TlsTest(TestCase):
         plain = Job(self.system, tiny_job("plain", epochs=NEVER)).apply()
         plain.await_phase("Running")
         self.assertEqual(self.mode(plain), "Plain")
+        self.assertEqual(self.secured(plain), ("False", "TLSDisabled"))
         pods = set(plain.pods())
 
         self.system.upgrade({"tls": {"enabled": True, "certificateLife": f"{LIFE}s"}})
@@ -74,6 +80,7 @@ class TlsTest(TestCase):
         running = secured.await_phase("Running")
         measured("apply → Running, with TLS", running.time - secured.applied)
         self.assertEqual(self.mode(secured), "TLS")
+        self.assertEqual(self.secured(secured), ("True", "TLS"))
         self.assertEqual(self.mode(plain), "Plain")
         self.assert_refuses_strangers(secured)
 

@@ -389,7 +389,7 @@ void JobReconciler::Do(const controller::Action& action) {
 std::string JobReconciler::Now() const { return FormatTime(context_.clock.WallNow()); }
 
 absl::Status JobReconciler::WriteStatus(v1::TrainingJobStatus status) {
-  security_.Tell(status);
+  security_.Tell(*view_, Now(), status);
   const absl::Status written = status_.Write(status, [this] { return CheckLeads(); });
   if (absl::IsAborted(written)) {
     actions_.OnTakenOver(written);

@@ -5,6 +5,7 @@
 
 #include "operator/kube/api/custom_resources.h"
 #include "operator/kube/schema/job_object.h"
+#include "operator/kube/status/job_status.h"
 #include "proto/adamant/v1/resources.pb.h"
 #include "services/common/base/status_macros.h"
 
@@ -85,10 +86,13 @@ absl::Status JobSecurity::CheckCanUseTls() const {
              : absl::OkStatus();
 }
 
-void JobSecurity::Tell(v1::TrainingJobStatus& status) const {
+void JobSecurity::Tell(const JobView& view,
+                       const std::string& now,
+                       v1::TrainingJobStatus& status) const {
   if (streams_) {
     status.mutable_security()->set_mode(ModeOf(*streams_));
   }
+  SetSecured(settings_.security.has_value(), view, now, status);
 }
 
 }  // namespace adamant::kube

@@ -2,12 +2,14 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "operator/control/control_server.h"
 #include "operator/kube/api/job_identity.h"
 #include "operator/kube/pods/objects/pod_settings.h"
+#include "operator/kube/status/job_view.h"
 #include "operator/kube_client/api/client.h"
 
 namespace adamant::v1 {
@@ -37,8 +39,9 @@ class JobSecurity {
   /// operators do without TLS or there is no authority yet, and what to do.
   absl::Status Resume(v1::TrainingJobStatus status);
 
-  /// Says in a status what was decided, if anything was.
-  void Tell(v1::TrainingJobStatus& status) const;
+  /// Says in a status what was decided, if anything was, and sets condition Secured. `now`: as the
+  /// API writes times.
+  void Tell(const JobView& view, const std::string& now, v1::TrainingJobStatus& status) const;
 
   [[nodiscard]] control::StreamSecurity streams() const {
     return streams_.value_or(control::StreamSecurity::kPlain);

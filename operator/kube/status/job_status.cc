@@ -21,6 +21,7 @@ using Status = v1::TrainingJobStatus;
 constexpr char kDiverged[] = "Diverged";
 constexpr char kWriteFailure[] = "WriteFailure";
 constexpr char kOutputWritable[] = "OutputWritable";
+constexpr char kSecured[] = "Secured";
 // A reason; that of a Kubernetes Job.
 constexpr char kDeadlineExceeded[] = "DeadlineExceeded";
 constexpr std::size_t kMostFailures = 5;  // that a condition names
@@ -103,6 +104,15 @@ void AddDivergence(const JobReport& report,
       view.job->spec().run_policy().on_divergence().action() != v1::OnDivergence::ACTION_CONTINUE;
   AddCondition(
       {kDiverged, true, went_back ? "WentBack" : kDiverged, report.divergence}, view, now, status);
+}
+
+void Remove(const char* type, Status& status) {
+  auto& conditions = *status.mutable_conditions();
+  conditions.erase(
+      std::remove_if(conditions.begin(),
+                     conditions.end(),
+                     [type](const v1::Condition& condition) { return condition.type() == type; }),
+      conditions.end());
 }
 
 void Keep(const char* type, const JobView& view, Status& status) {
@@ -312,12 +322,7 @@ void AddFailures(const std::vector<FailedWrites::Failure>& failures,
                  const JobView& view,
                  const std::string& now,
                  Status& status) {
-  const auto is_of_failures = [](const v1::Condition& condition) {
-    return condition.type() == kWriteFailure;
-  };
-  auto& conditions = *status.mutable_conditions();
-  conditions.erase(std::remove_if(conditions.begin(), conditions.end(), is_of_failures),
-                   conditions.end());
+  Remove(kWriteFailure, status);
   if (failures.empty()) {
     return;
   }
@@ -357,6 +362,23 @@ void AddWrittenOutput(const std::string& text,
                       Status& status) {
   if (!text.empty()) {
     AddCondition({kOutputWritable, true, "Written", text}, view, now, status);
+  }
+}
+
+void SetSecured(bool jobs_begin_with_tls,
+                const JobView& view,
+                const std::string& now,
+                Status& status) {
+  Remove(kSecured, status);
+  const v1::SecurityStatus::Mode mode = status.security().mode();
+  if (mode == v1::SecurityStatus::MODE_T_L_S) {
+    AddCondition({kSecured, true, "TLS", ""}, view, now, status);
+  } else if (mode == v1::SecurityStatus::MODE_PLAIN) {
+    const char* const why =
+        jobs_begin_with_tls
+            ? "the job began without TLS, and goes on without until it ends"
+            : "the operators run without TLS: who reaches a port is not asked who they are";
+    AddCondition({kSecured, false, "TLSDisabled", why}, view, now, status);
   }
 }
 

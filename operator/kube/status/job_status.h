@@ -56,6 +56,13 @@ void AddWrittenOutput(const std::string& text,
                       const std::string& now,
                       v1::TrainingJobStatus& status);
 
+/// Sets condition Secured to what status.security says; without that there is none.
+/// `jobs_begin_with_tls`: operators run with TLS, whatever this job does.
+void SetSecured(bool jobs_begin_with_tls,
+                const JobView& view,
+                const std::string& now,
+                v1::TrainingJobStatus& status);
+
 /// The status of a job that has failed because nobody knows any more how it stood.
 v1::TrainingJobStatus LostStatus(const JobView& view,
                                  const std::string& why,

@@ -37,6 +37,18 @@ class JobSecurityTest : public JobReconcilerRig {
   }
   [[nodiscard]] std::string Mode() const { return StringAt(Status(), {"security", "mode"}); }
 
+  // "STATUS, REASON" of condition Secured; "" where there is none.
+  [[nodiscard]] std::string Secured() const {
+    std::string found;
+    for (const Json& condition : Status().value("conditions", Json::array())) {
+      if (condition["type"] == "Secured") {
+        EXPECT_EQ(found, "") << "it is there twice";
+        found = StringAt(condition, {"status"}) + ", " + StringAt(condition, {"reason"});
+      }
+    }
+    return found;
+  }
+
   [[nodiscard]] std::vector<std::string> ArgumentsOfPods() const {
     std::vector<std::string> all;
     for (const Json& pod : List(kPods)) {
@@ -62,6 +74,7 @@ TEST_F(JobSecurityTest, AJobBeginsAsOperatorsDo) {
   Lead(Json::object());
   Work();
   EXPECT_EQ(Mode(), "TLS");
+  EXPECT_EQ(Secured(), "True, TLS");
   EXPECT_EQ(control_.security(), control::StreamSecurity::kTls);
   EXPECT_THAT(ArgumentsOfPods(), Contains("--controller=operators:7072"));
   EXPECT_THAT(ArgumentsOfPods(), Contains("--certificates=operators:7071"));
@@ -71,6 +84,7 @@ TEST_F(JobSecurityTest, WithoutTlsItSaysSo) {
   Lead(Json::object());
   Work();
   EXPECT_EQ(Mode(), "Plain");
+  EXPECT_EQ(Secured(), "False, TLSDisabled");
   EXPECT_EQ(control_.security(), control::StreamSecurity::kPlain);
   EXPECT_THAT(ArgumentsOfPods(), Not(Contains(HasSubstr("--certificates="))));
 }
@@ -82,6 +96,7 @@ TEST_F(JobSecurityTest, AJobThatBeganWithoutStaysWithout) {
   Lead(Json::object());
   Work();
   EXPECT_EQ(Mode(), "Plain");
+  EXPECT_EQ(Secured(), "False, TLSDisabled");
   EXPECT_EQ(control_.security(), control::StreamSecurity::kPlain);
 }
 

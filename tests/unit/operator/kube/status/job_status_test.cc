@@ -262,6 +262,29 @@ TEST(JobStatusTest, ASuspendedJobKeepsWhatItHadReached) {
   EXPECT_EQ(ConditionOf(status, "Valid").last_transition_time(), kBefore);
 }
 
+TEST(JobStatusTest, ItSaysWhetherTheJobIsSecured) {
+  Status status = Shown(Report(Phase::kRunning), View(), kBefore);
+  const auto conditions = status.conditions_size();
+  SetSecured(true, View(), kBefore, status);
+  EXPECT_EQ(status.conditions_size(), conditions) << "nobody has decided yet";
+  status.mutable_security()->set_mode(v1::SecurityStatus::MODE_PLAIN);
+  SetSecured(false, View(), kBefore, status);
+  EXPECT_FALSE(Holds(status, "Secured"));
+  EXPECT_EQ(ConditionOf(status, "Secured").reason(), "TLSDisabled");
+  const std::string off = ConditionOf(status, "Secured").message();
+
+  const JobView view = View(status);
+  SetSecured(true, view, kNow, status);
+  EXPECT_EQ(status.conditions_size(), conditions + 1);
+  EXPECT_NE(ConditionOf(status, "Secured").message(), off);
+  EXPECT_EQ(ConditionOf(status, "Secured").last_transition_time(), kBefore);
+
+  status.mutable_security()->set_mode(v1::SecurityStatus::MODE_T_L_S);
+  SetSecured(true, View(), kNow, status);
+  EXPECT_TRUE(Holds(status, "Secured"));
+  EXPECT_EQ(ConditionOf(status, "Secured").reason(), "TLS");
+}
+
 TEST(JobStatusTest, AnInvalidJobSaysWhatIsWrong) {
   JobView view = View();
   view.job = nullptr;
