@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -24,6 +25,7 @@
 #include "services/common/metrics/exposer.h"
 #include "services/common/metrics/metrics.h"
 #include "services/common/rpc/grpc_log.h"
+#include "services/common/rpc/tls/failed_handshakes.h"
 #include "services/common/rpc/tls/tls13.h"
 
 namespace adamant {
@@ -54,6 +56,10 @@ absl::Status Run(const OperatorFlags& flags, const sigset_t& stop_signals) {
   kube::Credentials credentials(config, clock);
   OperatorMetrics operator_metrics(registry);
   CertificateMetrics certificate_metrics(registry, flags.options.security.has_value());
+  std::optional<rpc::FailedHandshakes> handshakes;
+  if (flags.options.security) {
+    handshakes.emplace(registry);
+  }
   JobMetrics job_metrics(registry, clock);
   const auto connection = kube::MakeTransport(config, credentials);
   kube::MeteredTransport transport(*connection, operator_metrics, clock);

@@ -25,6 +25,7 @@ Base units; counters end in `_total`. Written by `tools/check_metrics.py --fix` 
 # Whose folder registers them; the longest that fits counts.
 SERVED_BY = {
     "services/common/metrics": "all",
+    "services/common/rpc/tls": "operator, job processes with TLS",
     "services/common/service": "job processes with TLS",
     "services/data_server": "data server",
     "services/parameter_server": "parameter server",

@@ -97,9 +97,10 @@ SECURITY = [
           {"{{kind}}": "min by (kind) (adamant_operator_certificate_end_timestamp_seconds{@}) - time()"},
           steps={None: "red", 604800: "green"}),
     Panel(TIMESERIES, "Refused for who asked", "short",
-          "Calls that processes of any job, and the operators, refused, by what was wrong. `replaced` comes with ordinary "
-          "recoveries.",
-          {"{{reason}}": "sum by (reason) (increase(adamant_authorisation_refused_total[@]))"}, 16, stack=True),
+          "Calls that the operators refused, and TLS handshakes that failed at them and at processes of any job, by what was "
+          "wrong. `replaced` comes with ordinary recoveries.",
+          {"{{reason}}": "sum by (reason) (increase(adamant_authorisation_refused_total[@]))",
+           "handshake: {{reason}}": "sum by (reason) (increase(adamant_tls_handshakes_failed_total[@]))"}, 16, stack=True),
 ]
 
 PROCESSES = [

@@ -7,6 +7,7 @@
 
 #include "services/common/base/log.h"
 #include "services/common/base/system/process.h"
+#include "services/common/rpc/tls/failed_handshakes.h"
 
 namespace adamant::rpc {
 namespace {
@@ -22,6 +23,7 @@ bool IsOfNames(std::string_view message) {
 
 // Whoever called gRPC gets a status and decides whether it is an error; this is the detail.
 void LogLine(gpr_log_func_args* line) {
+  FailedHandshakes::OnLine(line->message);
   const bool aborts = IsAssertion(line->message);
   const LogLevel calm = IsOfNames(line->message) ? LogLevel::kDebug : LogLevel::kInfo;
   Log(aborts ? LogLevel::kError : calm,

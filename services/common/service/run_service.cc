@@ -22,6 +22,7 @@
 #include "services/common/rpc/grpc_log.h"
 #include "services/common/rpc/server.h"
 #include "services/common/rpc/tls/channel_security.h"
+#include "services/common/rpc/tls/failed_handshakes.h"
 #include "services/common/rpc/tls/server_security.h"
 #include "services/common/rpc/tls/tls13.h"
 #include "services/common/rpc/tune_malloc.h"
@@ -261,7 +262,8 @@ struct Security {
   Security(const std::shared_ptr<const security::IdentityStore>& identity,
            const std::string& trust_domain,
            metrics::Registry& registry)
-      : refusals(registry),
+      : handshakes(registry),
+        refusals(registry),
         server{.identity = identity,
                .on_refused = [this](const rpc::Refusal& refusal) { refusals.Add(refusal); }},
         members(identity),
@@ -270,6 +272,7 @@ struct Security {
   Security(const Security&) = delete;
   Security& operator=(const Security&) = delete;
 
+  const rpc::FailedHandshakes handshakes;
   Refusals refusals;
   const rpc::ServerSecurity server;
   const rpc::MemberSecurity members;

@@ -18,12 +18,15 @@
 #include <vector>
 
 #include "services/common/base/system/listen.h"
+#include "services/common/metrics/metrics.h"
 #include "services/common/rpc/channel.h"
 #include "services/common/rpc/frame.h"
+#include "services/common/rpc/grpc_log.h"
 #include "services/common/rpc/server.h"
 #include "services/common/rpc/status_grpc.h"
 #include "services/common/rpc/stream_guard.h"
 #include "services/common/rpc/tls/channel_security.h"
+#include "services/common/rpc/tls/failed_handshakes.h"
 #include "services/common/rpc/tls/server_security.h"
 #include "services/common/security/certificate_authority.h"
 #include "services/common/security/identity_store.h"
@@ -47,7 +50,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-const bool kSigpipeIsIgnored = [] {
+const bool kPrepared = [] {
+  RouteGrpcLog();
   signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to connections that the server may have closed
   return true;
 }();
@@ -170,6 +174,14 @@ class TlsTest : public testing::TestWithParam<bool> {
     }
   }
 
+  // Of those that the server has seen fail.
+  [[nodiscard]] bool Counts(const std::string& reason, int failures) const {
+    return registry_.Text().find("adamant_tls_handshakes_failed_total{reason=\"" + reason + "\"} " +
+                                 std::to_string(failures) + "\n") != std::string::npos;
+  }
+
+  metrics::Registry registry_;
+  const FailedHandshakes handshakes_{registry_};
   CertificateAuthority authority_ = MakeAuthority();
   const PeerIdentity server_is_ = As(Role::kDataServer, 1);
   std::shared_ptr<IdentityStore> server_identity_ = Certified(authority_, server_is_);
@@ -189,6 +201,9 @@ TEST_P(TlsTest, TheRightRoleIsLetInAndKnown) {
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(*answer, security::FormatIdentity(kWorker));
   EXPECT_TRUE(refusals_.Get().empty());
+  for (const char* reason : {"no_certificate", "untrusted", "no_tls", "other"}) {
+    EXPECT_TRUE(Counts(reason, 0)) << reason;
+  }
 }
 
 TEST_P(TlsTest, AnotherRoleIsRefusedAndTold) {
@@ -254,12 +269,14 @@ TEST_P(TlsTest, WithoutACertificateNobodyGetsIn) {
   const auto answer = Call(
       {.roots = authority_.roots(), .peer = security::ExpectMember(kWorker, Role::kDataServer)});
   EXPECT_TRUE(absl::IsUnavailable(answer.status())) << answer.status();
+  EXPECT_FALSE(Counts("no_certificate", 0));
 }
 
 TEST_P(TlsTest, ACertificateThatHasEndedIsRefused) {
   Start();
   const auto ended = Certified(authority_, kWorker, {.begin = Now() - hours(2), .life = hours(1)});
   EXPECT_TRUE(absl::IsUnavailable(Call(To(ended)).status()));
+  EXPECT_FALSE(Counts("untrusted", 0));
 }
 
 TEST_P(TlsTest, ACertificateOfAnotherAuthorityIsRefused) {
@@ -268,11 +285,13 @@ TEST_P(TlsTest, ACertificateOfAnotherAuthorityIsRefused) {
   const auto store = Certified(other, kWorker);
   ASSERT_TRUE(store->SetRoots(authority_.roots()).ok());  // it trusts the server
   EXPECT_TRUE(absl::IsUnavailable(Call(To(store)).status()));
+  EXPECT_FALSE(Counts("untrusted", 0));
 }
 
 TEST_P(TlsTest, PlainTextIsRefused) {
   Start();
   EXPECT_TRUE(absl::IsUnavailable(Ask(*Open(nullptr)).status()));
+  EXPECT_FALSE(Counts("no_tls", 0));
 }
 
 TEST_P(TlsTest, AClientTalksToNobodyElse) {
@@ -376,6 +395,7 @@ TEST_P(TlsTest, OlderVersionsOfTlsAreRefused) {
   const auto worker = Certified(authority_, kWorker);
   EXPECT_TRUE(ShakesHands(server_->address(), *worker, TLS1_3_VERSION));
   EXPECT_FALSE(ShakesHands(server_->address(), *worker, TLS1_2_VERSION));
+  EXPECT_FALSE(Counts("other", 0));
 }
 
 // A connection to `address` on which `bytes` were sent; the caller closes it.
