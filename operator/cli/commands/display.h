@@ -34,6 +34,7 @@ struct Ending {
 };
 
 /// Shows a run to whoever started it.
+/// Threads: one, the one that runs the job.
 class Display : public local::Observer {
  public:
   virtual void OnOpening(const Opening& opening) = 0;

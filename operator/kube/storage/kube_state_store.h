@@ -20,6 +20,7 @@ namespace adamant::kube {
 /// last: until that has succeeded nobody acts on the configurations, and who loads them finds each
 /// complete in itself. All ShardMaps are written when the term rises, so that an older controller's
 /// next write to any of them fails. Source: docs/design/0003-operator.md.
+/// Threads: one at a time.
 class KubeStateStore final : public controller::StateStore {
  public:
   /// `writer` names this controller among all that ever write; it must be random.

@@ -23,6 +23,7 @@ struct InformerOptions {
 };
 
 /// The part of an Informer that does not depend on its type: a cache and what feeds it.
+/// Threads: as Informer.
 class InformerCore {
  public:
   /// `clock` and `sleeper` must outlive this.

@@ -11,6 +11,7 @@
 namespace adamant::kube {
 
 /// Receiver of objects that a Reflector keeps up to date.
+/// Threads: called on the Reflector's.
 class ObjectSink {
  public:
   virtual ~ObjectSink() = default;

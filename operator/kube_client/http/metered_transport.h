@@ -19,6 +19,7 @@ class RequestObserver {
 };
 
 /// A transport that tells an observer what goes through it.
+/// Threads: as the transport and the observer, and any where both allow it.
 class MeteredTransport final : public Transport {
  public:
   /// All must outlive this.

@@ -10,6 +10,7 @@ namespace adamant::local {
 
 /// The memory that this process and its children may have: that of its control group (version 2)
 /// and of the groups above it, and that of the machine.
+/// Threads: any.
 class ControlGroup {
  public:
   /// `root` has the system's folders `proc` and `sys`.
@@ -29,6 +30,7 @@ class ControlGroup {
 };
 
 /// Counts the kills that no process is told to have died of.
+/// Threads: one.
 class OomKillCounter {
  public:
   explicit OomKillCounter(const std::filesystem::path& root = "/")

@@ -13,6 +13,7 @@ bool IsInPlace(int descriptor, const std::filesystem::path& path);
 
 /// The folder of a run that runs, which somebody may remove or rename, or put another in its place:
 /// what is open then goes on being written, and what is not can only be made anew by mistake.
+/// Threads: CheckInPlace from any; who moves or destroys it is alone with it.
 class RunFolder {
  public:
   /// Makes the folder of the data where it is missing. Errors: those of the file system.

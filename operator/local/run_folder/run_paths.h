@@ -51,6 +51,7 @@ struct RunPaths {
 
 /// Keeps every other program off a run's folder, as long as it lives; the system lets go when the
 /// process dies, however it dies.
+/// Threads: static members from any; who moves or destroys one is alone with it.
 class RunLock {
  public:
   enum class Use : std::uint8_t {

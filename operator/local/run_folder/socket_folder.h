@@ -15,6 +15,7 @@ namespace adamant::local {
 /// The folder of a run's Unix sockets, which no other user may enter: nobody else can connect to
 /// the run's processes. It is outside the run, as paths of sockets are short, and gone with this;
 /// that of a program that was killed stays until the run goes on.
+/// Threads: const members from any; who moves or destroys it is alone with it.
 class SocketFolder {
  public:
   /// Makes one in the first of `parents` that will do: which exists, has a short and plain path,

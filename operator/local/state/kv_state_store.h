@@ -16,7 +16,8 @@ namespace adamant::local {
 /// and so is who wrote: a write that failed may have been stored nevertheless (its log was written
 /// and not synced), and must not be taken for that of another controller.
 /// Two of them on one store do not exclude each other between reading and writing the version: the
-/// lock on the run directory does.
+/// lock on the run's folder does.
+/// Threads: one at a time.
 class KvStateStore final : public controller::StateStore {
  public:
   /// `writer` names this controller among all that ever use the store; it must be random. `store`

@@ -20,6 +20,7 @@ struct TransferRequest {
 };
 
 /// Takes what a transfer brings.
+/// Threads: called on the thread of Transfer.
 class TransferSink {
  public:
   virtual ~TransferSink() = default;

@@ -7,6 +7,7 @@ namespace adamant::graph {
 
 /// Pieces of memory, each needed for a time, packed into one block so that those needed at the same
 /// time do not overlap.
+/// Threads: const members from any, while nobody calls the others.
 class Lifetimes {
  public:
   /// A piece of `floats`, needed at no time yet. Returns its index.

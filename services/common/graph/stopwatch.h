@@ -4,7 +4,7 @@
 
 namespace adamant::graph {
 
-/// Runs from its creation on.
+/// Runs from its creation on. Threads: any.
 class Stopwatch {
  public:
   [[nodiscard]] double Seconds() const {

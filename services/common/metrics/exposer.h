@@ -11,6 +11,7 @@
 namespace adamant::metrics {
 
 /// Serves a registry at http://ADDRESS/metrics until destroyed.
+/// Threads: any; starts one, which answers.
 class Exposer {
  public:
   /// `address` is HOST:PORT or [IPV6]:PORT; port 0: the kernel chooses. `registry` must outlive the

@@ -41,6 +41,7 @@ class Total {
 };
 
 /// A number that rises and falls. A handle like Counter.
+/// Threads: any.
 class Gauge {
  public:
   void Set(double value) const;

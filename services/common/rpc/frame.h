@@ -59,6 +59,7 @@ class IncomingFrame {
 };
 
 /// Reads a frame's payload front to back, across chunk borders.
+/// Threads: one.
 class PayloadReader {
  public:
   explicit PayloadReader(const IncomingFrame& frame);  // the frame must outlive this

@@ -9,6 +9,7 @@ namespace adamant::service {
 /// seconds after the first, end the process at once with code 1.
 /// Make it before any other thread, because threads inherit which signals they block; one per
 /// process.
+/// Threads: made and destroyed by one, the first; starts one, which waits for signals.
 class StopSignals {
  public:
   /// `stop` is called on a thread of this object, at most once.

@@ -17,6 +17,7 @@ namespace adamant::service {
 
 /// Asks everybody who may be the controller for its term, now and then, so that a member of one
 /// that was replaced without noticing finds its successor. Does nothing while only one may be.
+/// Threads: made and destroyed by one; starts one, on which it asks.
 class TermWatch {
  public:
   static constexpr std::chrono::milliseconds kInterval{3'000};

@@ -15,6 +15,7 @@
 namespace adamant::worker {
 
 /// A worker as a service: the training threads and the exchange loop of one job.
+/// Threads: as service::Service; starts the training threads.
 class WorkerService final : public service::Service {
  public:
   /// Creates the service; what `context` refers to must outlive it.

@@ -68,6 +68,7 @@ std::string ExplanationJson(const Explanation& explanation);
 
 /// Finds in the last lines of a log the one that says how it ended: the last that is no mere report
 /// (level info or debug) of a process of ours; the last of all if there is none.
+/// Threads: one.
 class LastLine {
  public:
   void Add(std::string_view line);

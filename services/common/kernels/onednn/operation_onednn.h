@@ -61,6 +61,7 @@ std::string NameOf(const PrimitiveDesc& desc) {
 /// A primitive with the memory it works on. Where our layout differs from the one it wants, the
 /// operand is reordered before or after, through a buffer of its own. Run allocates nothing of
 /// ours.
+/// Threads: one, that of its OneDnn.
 class Operation {
  public:
   template <class PrimitiveDesc>
