@@ -147,7 +147,7 @@ absl::Status WorkerProcess::Advance() {
     Tell(controller::WorkerFlushed{*epoch});
   }
   if (const auto paused = worker_->synchroniser().TakePaused(); paused.has_value()) {
-    Tell(controller::PushesPaused{.checkpoint = paused->checkpoint, .sequence = paused->sequence});
+    Tell(*paused);
   }
   return absl::OkStatus();
 }
