@@ -12,22 +12,22 @@ namespace adamant::local {
 
 absl::StatusOr<RunStory> RunStory::Open(const v1::TrainingJob& job,
                                         const RunPaths& paths,
-                                        const controller::JobController& controller,
+                                        const controller::JobState& state,
                                         std::vector<controller::EpochResult> results,
                                         Observer& observer) {
   ADAMANT_ASSIGN_OR_RETURN(Recorder recorder,
                            Recorder::Open(paths, job.metadata().name(), std::move(results)));
-  return RunStory(job, paths, controller, std::move(recorder), observer);
+  return RunStory(job, paths, state, std::move(recorder), observer);
 }
 
 RunStory::RunStory(const v1::TrainingJob& job,
                    const RunPaths& paths,
-                   const controller::JobController& controller,
+                   const controller::JobState& state,
                    Recorder recorder,
                    Observer& observer)
     : job_(job),
       paths_(paths),
-      controller_(controller),
+      state_(state),
       observer_(observer),
       recorder_(std::move(recorder)) {}
 
@@ -51,7 +51,7 @@ void RunStory::TellAlarms(std::vector<std::string> alarms) {
   if (std::string missing = recorder_.TakeAlarm(); !missing.empty()) {
     alarms.push_back(std::move(missing));
   }
-  const DataEpoch epoch = controller_.state().epoch;
+  const DataEpoch epoch = state_.epoch;
   for (std::string& alarm : alarms) {
     Tell({.kind = controller::Note::Kind::kAlarm, .epoch = epoch, .text = std::move(alarm)});
   }
@@ -82,7 +82,7 @@ void RunStory::Finish() {
 void RunStory::Alarm(std::string text) {
   observer_.OnNote({.kind = controller::Note::Kind::kAlarm,
                     .member = std::nullopt,
-                    .epoch = controller_.state().epoch,
+                    .epoch = state_.epoch,
                     .text = std::move(text)});
 }
 

@@ -5,8 +5,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "operator/core/job/job_controller.h"
 #include "operator/core/state/actions.h"
+#include "operator/core/state/state.h"
 #include "operator/local/history/recorder.h"
 #include "operator/local/observer.h"
 #include "operator/local/run_folder/run_paths.h"
@@ -22,11 +22,11 @@ namespace adamant::local {
 /// Threads: one.
 class RunStory {
  public:
-  /// All but `paths` must outlive this. `controller`: of the job, which knows the epoch.
+  /// All but `paths` must outlive this. `state`: of the job, for its epoch.
   /// `results`: what is stored of earlier. Errors: those of Recorder::Open.
   static absl::StatusOr<RunStory> Open(const v1::TrainingJob& job,
                                        const RunPaths& paths,
-                                       const controller::JobController& controller,
+                                       const controller::JobState& state,
                                        std::vector<controller::EpochResult> results,
                                        Observer& observer);
 
@@ -53,7 +53,7 @@ class RunStory {
  private:
   RunStory(const v1::TrainingJob& job,
            const RunPaths& paths,
-           const controller::JobController& controller,
+           const controller::JobState& state,
            Recorder recorder,
            Observer& observer);
 
@@ -62,7 +62,7 @@ class RunStory {
 
   const v1::TrainingJob& job_;
   const RunPaths paths_;
-  const controller::JobController& controller_;
+  const controller::JobState& state_;
   Observer& observer_;
   Recorder recorder_;
   bool recording_failed_ = false;

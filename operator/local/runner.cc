@@ -183,7 +183,8 @@ absl::Status Runner::OpenController(const controller::JobSettings& settings) {
     controller_ = JobController::Create(settings, uid);
   }
   ADAMANT_ASSIGN_OR_RETURN(
-      RunStory story, RunStory::Open(job_, paths_, *controller_, std::move(results), observer_));
+      RunStory story,
+      RunStory::Open(job_, paths_, controller_->state(), std::move(results), observer_));
   story_.emplace(std::move(story));
   if (job_.spec().output().has_checkpoints()) {
     copies_.emplace(job_, paths_, controller_->state().checkpoint.snapshot);
