@@ -34,6 +34,18 @@ std::string_view NameOf(Refusal reason) {
   return "";
 }
 
+std::string_view NameOf(Kind kind) {
+  switch (kind) {
+    case Kind::kLeaf:
+      return "leaf";
+    case Kind::kRoot:
+      return "root";
+    case Kind::kIssuer:
+      return "issuer";
+  }
+  return "";
+}
+
 }  // namespace
 
 CertificateMetrics::CertificateMetrics(metrics::Registry& registry, bool is_enabled)
@@ -66,17 +78,27 @@ void CertificateMetrics::OnRefused(Refusal reason) { refused_.at(reason).Increme
 void CertificateMetrics::OnEnd(Kind kind, security::WallTime end) {
   const auto seconds = std::chrono::duration<double>(end.time_since_epoch());
   const MutexLock lock(mutex_);
+  if (kind != Kind::kLeaf) {  // what signed before is not of use any more
+    Forget(kind == Kind::kRoot ? Kind::kIssuer : Kind::kRoot);
+  }
   auto gauge = ends_.find(kind);
   if (gauge == ends_.end()) {
     gauge = ends_
                 .emplace(kind,
                          registry_.AddGauge("adamant_operator_certificate_end_timestamp_seconds",
                                             "End of the operators' own certificates, Unix time: "
-                                            "leaf, root.",
-                                            {{"kind", kind == Kind::kRoot ? "root" : "leaf"}}))
+                                            "leaf, and root or, where it is given, issuer.",
+                                            {{"kind", NameOf(kind)}}))
                 .first;
   }
   gauge->second.Set(seconds.count());
+}
+
+void CertificateMetrics::Forget(Kind kind) {
+  if (const auto gauge = ends_.find(kind); gauge != ends_.end()) {
+    registry_.Remove(gauge->second);
+    ends_.erase(gauge);
+  }
 }
 
 }  // namespace adamant

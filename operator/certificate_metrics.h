@@ -20,6 +20,8 @@ class CertificateMetrics final : public kube::CertificateObserver {
   void OnEnd(Kind kind, security::WallTime end) override;
 
  private:
+  void Forget(Kind kind) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   metrics::Registry& registry_;
   std::map<security::Role, metrics::Counter> issued_;
   std::map<Refusal, metrics::Counter> refused_;

@@ -150,6 +150,11 @@ void AddTlsFlags(CLI::App& app, TlsFlags& flags) {
                  "Secret in the operators' namespace that the authority is kept in")
       ->check(CLI::Validator(CheckSecrets, "NAME"))
       ->capture_default_str();
+  app.add_option("--issuer-secret",
+                 flags.security.issuer_secret,
+                 "Secret there with the certificate of an authority that signs in place of roots "
+                 "made by operators: tls.crt, tls.key, ca.crt, as cert-manager has them")
+      ->check(CLI::Validator(CheckSecrets, "NAME"));
   app.add_option("--certificate-life", flags.life, "Life of certificates")
       ->check(CLI::Validator(CheckLife, "DURATION"))
       ->capture_default_str();

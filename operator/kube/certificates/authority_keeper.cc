@@ -18,6 +18,11 @@ using security::CertificateAuthority;
 constexpr std::chrono::seconds kInterval{5};
 constexpr std::chrono::seconds kFirstInterval{1};
 
+// As cert-manager has them in its Secrets.
+constexpr char kIssuedChain[] = "tls.crt";
+constexpr char kIssuedKey[] = "tls.key";
+constexpr char kIssuedRoots[] = "ca.crt";
+
 absl::StatusOr<AuthoritySecret::Data> Decoded(const Json& object) {
   AuthoritySecret::Data data;
   const Json* const entries = Find(object, {"data"});
@@ -111,6 +116,7 @@ Clock::Duration AuthorityKeeper::Step() {
 absl::Status AuthorityKeeper::Keep() {
   ADAMANT_ASSIGN_OR_RETURN(Json object, client_.Get(kSecrets, options_.secret));
   ADAMANT_RETURN_IF_ERROR(ReadSecret(object));
+  const absl::Status issued = AskIssuer();  // what it gave before goes on
   const auto step = secret_->NextStep(clock_.WallNow());
   if (leads() && step != AuthoritySecret::Step::kNone) {
     ADAMANT_ASSIGN_OR_RETURN(object, TakeStep(step, std::move(object)));
@@ -122,8 +128,57 @@ absl::Status AuthorityKeeper::Keep() {
     read_ = clock_.Now();
     authority = authority_;
   }
-  return authority != nullptr ? KeepOwn(*authority)
-                              : absl::UnavailableError("nobody has made it yet");
+  if (authority == nullptr) {
+    return issued.ok() ? absl::UnavailableError("nobody has made it yet") : issued;
+  }
+  ADAMANT_RETURN_IF_ERROR(KeepOwn(*authority));
+  return issued;
+}
+
+// Only who leads acts by what the issuer gives.
+absl::Status AuthorityKeeper::AskIssuer() {
+  if (options_.issuer_secret.empty()) {
+    return absl::OkStatus();
+  }
+  if (!leads()) {
+    secret_->UseIssuer(std::nullopt);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<CertificateAuthority> given = ReadIssuer();
+  secret_->UseIssuer(given.ok() ? std::optional(*given) : std::nullopt);
+  return given.ok() ? absl::OkStatus()
+                    : absl::Status(given.status().code(),
+                                   "the issuer's Secret " + options_.issuer_secret + ": " +
+                                       std::string(given.status().message()));
+}
+
+// What it gives must do what it is for: once it is stored, all depends on it.
+absl::StatusOr<CertificateAuthority> AuthorityKeeper::ReadIssuer() const {
+  ADAMANT_ASSIGN_OR_RETURN(const Json object,
+                           client_.Get(kSecrets, {options_.secret.ns, options_.issuer_secret}));
+  ADAMANT_ASSIGN_OR_RETURN(AuthoritySecret::Data data, Decoded(object));
+  for (const char* key : {kIssuedChain, kIssuedKey, kIssuedRoots}) {
+    if (data[key].empty()) {
+      return absl::UnavailableError(std::string(key) + " is not there");
+    }
+  }
+  ADAMANT_ASSIGN_OR_RETURN(CertificateAuthority given,
+                           CertificateAuthority::FromIntermediate(
+                               data[kIssuedChain], data[kIssuedKey], data[kIssuedRoots]));
+  const security::WallTime now = clock_.WallNow();
+  ADAMANT_ASSIGN_OR_RETURN(const auto key, security::PrivateKey::Make());
+  ADAMANT_ASSIGN_OR_RETURN(const std::string request, key.MakeRequest());
+  ADAMANT_ASSIGN_OR_RETURN(const std::string chain,
+                           given.Sign(request, OwnIdentity(), now, options_.life));
+  ADAMANT_RETURN_IF_ERROR(security::VerifyCertificate(chain, given.roots(), now).status());
+  return given;
+}
+
+security::PeerIdentity AuthorityKeeper::OwnIdentity() const {
+  return {.trust_domain = options_.trust_domain,
+          .name_space = options_.secret.ns,
+          .role = security::Role::kOperator,
+          .job_uid = ""};
 }
 
 // What cannot be read leaves what was read before as it is, and nothing is written over it.
@@ -173,10 +228,7 @@ absl::Status AuthorityKeeper::RenewOwn(const CertificateAuthority& authority) {
   const security::WallTime now = clock_.WallNow();
   ADAMANT_ASSIGN_OR_RETURN(const auto key, security::PrivateKey::Make());
   ADAMANT_ASSIGN_OR_RETURN(const std::string request, key.MakeRequest());
-  const security::PeerIdentity own{.trust_domain = options_.trust_domain,
-                                   .name_space = options_.secret.ns,
-                                   .role = security::Role::kOperator,
-                                   .job_uid = ""};
+  const security::PeerIdentity own = OwnIdentity();
   ADAMANT_ASSIGN_OR_RETURN(std::string chain, authority.Sign(request, own, now, options_.life));
   ADAMANT_RETURN_IF_ERROR(identity_->Set(std::move(chain), key, authority.roots(), now));
   LogInfo("has a new certificate", {{"identity", security::FormatIdentity(own)}});
@@ -188,7 +240,9 @@ void AuthorityKeeper::TellEnds(const CertificateAuthority& authority) const {
   if (options_.observer == nullptr) {
     return;
   }
-  options_.observer->OnEnd(CertificateObserver::Kind::kRoot, authority.ends());
+  options_.observer->OnEnd(
+      authority.is_given() ? CertificateObserver::Kind::kIssuer : CertificateObserver::Kind::kRoot,
+      authority.ends());
   if (const auto own = identity_->Get()) {
     options_.observer->OnEnd(CertificateObserver::Kind::kLeaf, own->content.not_after);
   }

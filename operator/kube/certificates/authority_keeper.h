@@ -21,15 +21,17 @@ namespace adamant::kube {
 
 /// Keeps the operators' authority as their Secret has it, and a certificate of this operator's own
 /// that is signed by it. Every operator reads; who leads makes the authority and rolls it over,
-/// each step stored by compare-and-swap before anything is done by it. Threads: Start and Stop by
-/// one, Step by one; the others by any.
+/// each step stored by compare-and-swap before anything is done by it. With an issuer what signs is
+/// that of its Secret, which is read alone, and followed when it is renewed. Threads: Start and
+/// Stop by one, Step by one; the others by any.
 class AuthorityKeeper {
  public:
   using Authority = std::shared_ptr<const security::CertificateAuthority>;
 
   struct Options {
-    ObjectKey secret;                                   ///< its namespace is the operators'
-    std::string trust_domain;                           ///< that it signs for
+    ObjectKey secret;             ///< its namespace is the operators'
+    std::string issuer_secret{};  ///< there, of cert-manager's Certificate; empty: own roots
+    std::string trust_domain;     ///< that it signs for
     std::chrono::seconds life{std::chrono::hours(24)};  ///< of certificates
     CertificateObserver* observer = nullptr;            ///< must outlive this; null: none
   };
@@ -68,6 +70,9 @@ class AuthorityKeeper {
  private:
   absl::Status Keep();
   absl::Status ReadSecret(const Json& object);
+  absl::Status AskIssuer();
+  [[nodiscard]] absl::StatusOr<security::CertificateAuthority> ReadIssuer() const;
+  [[nodiscard]] security::PeerIdentity OwnIdentity() const;
   absl::StatusOr<Json> TakeStep(AuthoritySecret::Step step, Json object);
   absl::Status KeepOwn(const security::CertificateAuthority& authority);
   absl::Status RenewOwn(const security::CertificateAuthority& authority);

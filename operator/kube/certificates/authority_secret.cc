@@ -1,5 +1,6 @@
 #include "operator/kube/certificates/authority_secret.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -22,8 +23,10 @@ const std::set<std::string>& KnownKeys() {
   static const std::set<std::string> keys = {"format",
                                              "signer.crt",
                                              "signer.key",
+                                             "signer.ca",
                                              "next.crt",
                                              "next.key",
+                                             "next.ca",
                                              "previous.crt",
                                              kSwitchAt,
                                              kDropAt,
@@ -64,9 +67,14 @@ absl::StatusOr<AuthoritySecret> AuthoritySecret::Read(const Data& data, std::str
   return secret;
 }
 
+void AuthoritySecret::UseIssuer(std::optional<CertificateAuthority> given) {
+  has_issuer_ = true;
+  given_ = std::move(given);
+}
+
 AuthoritySecret::Step AuthoritySecret::NextStep(WallTime now) const {
   if (!authority_) {
-    return Step::kMake;
+    return has_issuer_ && !given_ ? Step::kNone : Step::kMake;
   }
   if (authority_->has_next()) {
     return now >= switch_at_ ? Step::kSwitchToNext : Step::kNone;
@@ -74,9 +82,16 @@ AuthoritySecret::Step AuthoritySecret::NextStep(WallTime now) const {
   if (authority_->has_previous()) {
     return now >= drop_at_ ? Step::kDropPrevious : Step::kNone;
   }
+  return WantsNext(now) ? Step::kPrepareNext : Step::kNone;
+}
+
+bool AuthoritySecret::WantsNext(WallTime now) const {
+  if (has_issuer_) {
+    return given_ && !authority_->SignsAs(*given_);
+  }
   const bool is_asked_for = !roll_over_.empty() && roll_over_ != handled_;
   const bool is_old = authority_->ends() - now < kRootLife / 3;
-  return is_asked_for || is_old ? Step::kPrepareNext : Step::kNone;
+  return is_asked_for || is_old || authority_->is_given();
 }
 
 absl::Status AuthoritySecret::Take(Step step, WallTime now, std::chrono::seconds life) {
@@ -99,14 +114,23 @@ absl::Status AuthoritySecret::Take(Step step, WallTime now, std::chrono::seconds
 
 // What was asked for before there was anything to roll over is done with that.
 absl::Status AuthoritySecret::Make(WallTime now) {
-  ADAMANT_ASSIGN_OR_RETURN(authority_, CertificateAuthority::Make(now, kRootLife));
+  if (given_) {
+    authority_ = given_;
+  } else {
+    ADAMANT_ASSIGN_OR_RETURN(authority_, CertificateAuthority::Make(now, kRootLife));
+  }
   handled_ = roll_over_;
   return absl::OkStatus();
 }
 
+// What signs may end before all that it has signed would be gone by the clock: an issuer's lasts as
+// long as that likes.
 absl::Status AuthoritySecret::PrepareNext(WallTime now, std::chrono::seconds life) {
-  ADAMANT_RETURN_IF_ERROR(authority_->PrepareNext(now, kRootLife));
-  switch_at_ = now + life + kSlack;
+  ADAMANT_RETURN_IF_ERROR(given_ ? authority_->PrepareGiven(*given_)
+                                 : authority_->PrepareNext(now, kRootLife));
+  switch_at_ = authority_->next_is_trusted()
+                   ? now
+                   : std::min(now + life + kSlack, std::max(now, authority_->ends() - kSlack));
   if (!roll_over_.empty()) {
     handled_ = roll_over_;
   }

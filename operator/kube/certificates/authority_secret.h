@@ -45,7 +45,11 @@ class AuthoritySecret {
     return authority_;
   }
 
-  /// Returns the step that is due.
+  /// Lets an issuer's certificate sign, from the next step that is taken on, in place of roots that
+  /// are made here: `given`, or what it gave before where that is none.
+  void UseIssuer(std::optional<security::CertificateAuthority> given);
+
+  /// Returns the step that is due. An issuer's roots that are trusted already need no overlap.
   [[nodiscard]] Step NextStep(WallTime now) const;
 
   /// Takes a step that is due. `life`: the longest that certificates have which were issued until
@@ -60,6 +64,7 @@ class AuthoritySecret {
 
   absl::Status Make(WallTime now);
   absl::Status PrepareNext(WallTime now, std::chrono::seconds life);
+  [[nodiscard]] bool WantsNext(WallTime now) const;
 
   std::optional<security::CertificateAuthority> authority_;
   WallTime switch_at_;     // where there is a next root
@@ -67,6 +72,9 @@ class AuthoritySecret {
   std::string roll_over_;  // that is asked for
   std::string handled_;    // that was asked for last, and is or was made
   Data other_;             // of keys that are not known here
+
+  bool has_issuer_ = false;
+  std::optional<security::CertificateAuthority> given_;  // by it; none: not known now
 };
 
 /// Annotation of the Secret: a value that was not handled yet asks for new roots.

@@ -29,6 +29,7 @@ class CertificateIssuer {
  public:
   struct Options {
     ObjectKey secret;                         ///< of the authority, in the operators' namespace
+    std::string issuer_secret{};              ///< as AuthorityKeeper's
     std::string trust_domain;                 ///< that it signs for
     std::chrono::seconds life{};              ///< of certificates
     std::string listen;                       ///< host:port where certificates are issued

@@ -20,8 +20,8 @@ class CertificateObserver {
     kWrongSlot,  ///< of another slot
   };
 
-  /// Certificates of the operators' own.
-  enum class Kind : std::uint8_t { kLeaf, kRoot };
+  /// Certificates of the operators' own. What signs is a root, or the intermediate of an issuer.
+  enum class Kind : std::uint8_t { kLeaf, kRoot, kIssuer };
 
   virtual ~CertificateObserver() = default;
 

@@ -116,6 +116,7 @@ Operator::Operator(const Client& client,
     const OperatorSecurity& security = *options_.security;
     issuer_.emplace(client,
                     CertificateIssuer::Options{.secret = {options_.name_space, security.secret},
+                                               .issuer_secret = security.issuer_secret,
                                                .trust_domain = security.trust_domain,
                                                .life = security.certificate_life,
                                                .listen = security.certificates_listen,

@@ -50,8 +50,9 @@ struct OperatorCounts {
 
 /// Settings of TLS between the processes of jobs, and with operators.
 struct OperatorSecurity {
-  std::string secret = "adamant-ca";           ///< of the authority, in the operators' namespace
-  std::string trust_domain = "adamant.local";  ///< whose authority it is
+  std::string secret = "adamant-ca";  ///< of the authority, in the operators' namespace
+  std::string issuer_secret{};        ///< there, of the certificate that signs; empty: own roots
+  std::string trust_domain = "adamant.local";                     ///< whose authority it is
   std::chrono::seconds certificate_life{std::chrono::hours(24)};  ///< of certificates
   std::string control_listen;               ///< host:port of control streams by TLS
   std::string control_service;              ///< where pods find that of all operators

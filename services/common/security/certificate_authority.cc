@@ -17,6 +17,21 @@ constexpr char kPrevious[] = "previous";
 
 std::string CertificateKey(const std::string& name) { return name + ".crt"; }
 std::string PrivateKeyKey(const std::string& name) { return name + ".key"; }
+std::string RootsKey(const std::string& name) { return name + ".ca"; }
+
+// The certificates of `pem` that are not in `others`, as ToPem writes them.
+std::string Without(std::string_view pem, std::string_view others) {
+  constexpr std::string_view kEnd = "-----END CERTIFICATE-----\n";
+  std::string rest;
+  for (std::size_t end = pem.find(kEnd); end != std::string_view::npos; end = pem.find(kEnd)) {
+    const std::string_view certificate = pem.substr(0, end + kEnd.size());
+    if (others.find(certificate) == std::string_view::npos) {
+      rest += certificate;
+    }
+    pem.remove_prefix(certificate.size());
+  }
+  return rest;
+}
 
 std::string_view Find(const CertificateAuthority::Data& data, const std::string& key) {
   const auto found = data.find(key);
@@ -29,13 +44,13 @@ absl::Status Invalid(const std::string& key, const absl::Status& why) {
 
 }  // namespace
 
-CertificateAuthority::CertificateAuthority(Signer signer, std::string other_roots, WallTime ends)
-    : signer_(std::move(signer)), other_roots_(std::move(other_roots)), ends_(ends) {}
+CertificateAuthority::CertificateAuthority(Signer signer, WallTime ends)
+    : signer_(std::move(signer)), ends_(ends) {}
 
 absl::StatusOr<CertificateAuthority> CertificateAuthority::Make(WallTime now,
                                                                 std::chrono::seconds life) {
   ADAMANT_ASSIGN_OR_RETURN(Signer root, MakeRoot(now, life));
-  return Own(std::move(root));
+  return By(std::move(root));
 }
 
 absl::StatusOr<CertificateAuthority> CertificateAuthority::FromIntermediate(
@@ -43,9 +58,10 @@ absl::StatusOr<CertificateAuthority> CertificateAuthority::FromIntermediate(
   ADAMANT_ASSIGN_OR_RETURN(PrivateKey own, PrivateKey::FromPem(key));
   ADAMANT_RETURN_IF_ERROR(CheckSigner(chain, own));
   ADAMANT_RETURN_IF_ERROR(CheckLeads(roots, chain));
-  ADAMANT_ASSIGN_OR_RETURN(const WallTime ends, EndOf(chain));
-  return CertificateAuthority(
-      {.chain = std::string(chain), .key = std::move(own)}, std::string(roots), ends);
+  Signer signer{.chain = {}, .key = std::move(own)};
+  ADAMANT_ASSIGN_OR_RETURN(signer.chain, Rewrite(chain, kMostChain - 1));
+  ADAMANT_ASSIGN_OR_RETURN(signer.roots, Rewrite(roots, kMostRoots / 2));
+  return By(std::move(signer));
 }
 
 absl::StatusOr<CertificateAuthority> CertificateAuthority::FromData(const Data& data) {
@@ -54,10 +70,10 @@ absl::StatusOr<CertificateAuthority> CertificateAuthority::FromData(const Data& 
                                          std::string(format.substr(0, 16)) +
                                          "\", this program knows format " + kFormat);
   }
-  ADAMANT_ASSIGN_OR_RETURN(Signer signer, ReadRoot(data, kSigner));
-  ADAMANT_ASSIGN_OR_RETURN(CertificateAuthority authority, Own(std::move(signer)));
+  ADAMANT_ASSIGN_OR_RETURN(Signer signer, ReadSigner(data, kSigner));
+  ADAMANT_ASSIGN_OR_RETURN(CertificateAuthority authority, By(std::move(signer)));
   if (data.contains(CertificateKey(kNext))) {
-    ADAMANT_ASSIGN_OR_RETURN(authority.next_, ReadRoot(data, kNext));
+    ADAMANT_ASSIGN_OR_RETURN(authority.next_, ReadSigner(data, kNext));
   }
   if (const auto previous = data.find(CertificateKey(kPrevious)); previous != data.end()) {
     if (const absl::Status status = CheckRoots(previous->second); !status.ok()) {
@@ -69,12 +85,10 @@ absl::StatusOr<CertificateAuthority> CertificateAuthority::FromData(const Data& 
 }
 
 CertificateAuthority::Data CertificateAuthority::ToData() const {
-  Data data = {{kFormatKey, kFormat},
-               {CertificateKey(kSigner), signer_.chain},
-               {PrivateKeyKey(kSigner), signer_.key.ToPem()}};
+  Data data = {{kFormatKey, kFormat}};
+  Write(signer_, kSigner, data);
   if (next_) {
-    data[CertificateKey(kNext)] = next_->chain;
-    data[PrivateKeyKey(kNext)] = next_->key.ToPem();
+    Write(*next_, kNext, data);
   }
   if (has_previous()) {
     data[CertificateKey(kPrevious)] = previous_;
@@ -96,20 +110,40 @@ absl::StatusOr<std::string> CertificateAuthority::Sign(std::string_view request,
                                      identity,
                                      {.begin = now, .end = std::min(now + life, ends_)},
                                      {.certificate = signer_.chain, .key = signer_.key}));
-  return other_roots_.empty() ? chain : chain + signer_.chain;
+  return is_given() ? chain + signer_.chain : chain;
 }
 
 std::string CertificateAuthority::roots() const {
-  return (other_roots_.empty() ? signer_.chain : other_roots_) + (next_ ? next_->chain : "") +
-         previous_;
+  std::string all = RootsOf(signer_);
+  if (next_) {
+    all += Without(RootsOf(*next_), all);
+  }
+  return all + Without(previous_, all);
+}
+
+bool CertificateAuthority::SignsAs(const CertificateAuthority& other) const {
+  return signer_.chain == other.signer_.chain && signer_.roots == other.signer_.roots;
+}
+
+bool CertificateAuthority::next_is_trusted() const {
+  return next_ && Without(RootsOf(*next_), RootsOf(signer_)).empty();
+}
+
+absl::Status CertificateAuthority::CheckIsSettled() const {
+  return next_ || has_previous()
+             ? absl::FailedPreconditionError("a root is being rolled over already")
+             : absl::OkStatus();
 }
 
 absl::Status CertificateAuthority::PrepareNext(WallTime now, std::chrono::seconds life) {
-  if (next_ || has_previous() || !other_roots_.empty()) {
-    return absl::FailedPreconditionError(
-        other_roots_.empty() ? "a root is being rolled over already" : "the root is not ours");
-  }
+  ADAMANT_RETURN_IF_ERROR(CheckIsSettled());
   ADAMANT_ASSIGN_OR_RETURN(next_, MakeRoot(now, life));
+  return absl::OkStatus();
+}
+
+absl::Status CertificateAuthority::PrepareGiven(const CertificateAuthority& given) {
+  ADAMANT_RETURN_IF_ERROR(CheckIsSettled());
+  next_ = given.signer_;
   return absl::OkStatus();
 }
 
@@ -118,7 +152,8 @@ absl::Status CertificateAuthority::SwitchToNext() {
     return absl::FailedPreconditionError("there is no next root");
   }
   ADAMANT_ASSIGN_OR_RETURN(ends_, EndOf(next_->chain));
-  previous_ = std::exchange(signer_, *std::exchange(next_, std::nullopt)).chain;
+  const Signer before = std::exchange(signer_, *std::exchange(next_, std::nullopt));
+  previous_ = Without(RootsOf(before), RootsOf(signer_));
   return absl::OkStatus();
 }
 
@@ -129,26 +164,38 @@ absl::StatusOr<CertificateAuthority::Signer> CertificateAuthority::MakeRoot(
   return Signer{.chain = std::move(root), .key = std::move(key)};
 }
 
-absl::StatusOr<CertificateAuthority::Signer> CertificateAuthority::ReadRoot(
+absl::StatusOr<CertificateAuthority::Signer> CertificateAuthority::ReadSigner(
     const Data& data, const std::string& name) {
   absl::StatusOr<PrivateKey> key = PrivateKey::FromPem(Find(data, PrivateKeyKey(name)));
   if (!key.ok()) {
     return Invalid(PrivateKeyKey(name), key.status());
   }
-  const std::string_view root = Find(data, CertificateKey(name));
-  absl::Status status = CheckSigner(root, *key);
-  if (status.ok()) {
-    status = CheckLeads(root, root);
-  }
-  if (!status.ok()) {
+  const std::string_view chain = Find(data, CertificateKey(name));
+  if (const absl::Status status = CheckSigner(chain, *key); !status.ok()) {
     return Invalid(CertificateKey(name), status);
   }
-  return Signer{.chain = std::string(root), .key = *std::move(key)};
+  const std::string_view roots = Find(data, RootsKey(name));
+  if (const absl::Status status = CheckLeads(roots.empty() ? chain : roots, chain); !status.ok()) {
+    return Invalid(roots.empty() ? CertificateKey(name) : RootsKey(name), status);
+  }
+  return Signer{.chain = std::string(chain), .key = *std::move(key), .roots = std::string(roots)};
 }
 
-absl::StatusOr<CertificateAuthority> CertificateAuthority::Own(Signer signer) {
+void CertificateAuthority::Write(const Signer& signer, const std::string& name, Data& data) {
+  data[CertificateKey(name)] = signer.chain;
+  data[PrivateKeyKey(name)] = signer.key.ToPem();
+  if (!signer.roots.empty()) {
+    data[RootsKey(name)] = signer.roots;
+  }
+}
+
+absl::StatusOr<CertificateAuthority> CertificateAuthority::By(Signer signer) {
   ADAMANT_ASSIGN_OR_RETURN(const WallTime ends, EndOf(signer.chain));
-  return CertificateAuthority(std::move(signer), "", ends);
+  return CertificateAuthority(std::move(signer), ends);
+}
+
+const std::string& CertificateAuthority::RootsOf(const Signer& signer) {
+  return signer.roots.empty() ? signer.chain : signer.roots;
 }
 
 }  // namespace adamant::security

@@ -14,9 +14,11 @@
 
 namespace adamant::security {
 
-/// Signs the certificates of processes, and says which roots they are to trust. A root of its own
-/// is rolled over in three steps, each of which is stored before it is acted on: PrepareNext (all
-/// trust the next one, too), SwitchToNext (it signs), DropPrevious (the one before is forgotten).
+/// Signs the certificates of processes, and says which roots they are to trust: by a root of its
+/// own, or by an intermediate that somebody else has signed. What signs is rolled over in three
+/// steps, each of which is stored before it is acted on: PrepareNext or PrepareGiven (all trust the
+/// next one's roots, too), SwitchToNext (it signs), DropPrevious (roots of the one before that are
+/// no more of use are forgotten).
 /// Threads: one at a time; Sign and roots from several while nothing changes.
 class CertificateAuthority {
  public:
@@ -27,7 +29,8 @@ class CertificateAuthority {
   static absl::StatusOr<CertificateAuthority> Make(WallTime now, std::chrono::seconds life);
 
   /// An authority whose certificate somebody else has signed: `chain` begins with it, `roots` are
-  /// those that lead to it (PEM, all). It is not rolled over here, nor written as data.
+  /// those that lead to it (PEM, all). Half of kMostRoots at most, as two may be trusted at a time,
+  /// and a chain that leaves room for what is signed.
   /// Errors: InvalidArgument.
   static absl::StatusOr<CertificateAuthority> FromIntermediate(std::string_view chain,
                                                                std::string_view key,
@@ -37,7 +40,7 @@ class CertificateAuthority {
   /// another format, naming both.
   static absl::StatusOr<CertificateAuthority> FromData(const Data& data);
 
-  /// Of an authority with a root of its own.
+  /// Keys of intermediates' roots ("signer.ca") are there for these alone.
   [[nodiscard]] Data ToData() const;
 
   /// Signs the key of a request for the process of this identity. Returns the certificate, and what
@@ -50,18 +53,32 @@ class CertificateAuthority {
                                                  WallTime now,
                                                  std::chrono::seconds life) const;
 
-  /// Returns the roots that are to be trusted, as PEM: that which signs, the next and the previous.
+  /// Returns the roots that are to be trusted, each once, as PEM: of what signs, of the next and of
+  /// the previous.
   [[nodiscard]] std::string roots() const;
 
   /// Returns when what signs ends.
   [[nodiscard]] WallTime ends() const { return ends_; }
 
+  /// Returns whether what signs is somebody else's.
+  [[nodiscard]] bool is_given() const { return !signer_.roots.empty(); }
+
+  /// Returns whether this signs by the same certificate, of the same roots.
+  [[nodiscard]] bool SignsAs(const CertificateAuthority& other) const;
+
   [[nodiscard]] bool has_next() const { return next_.has_value(); }
+
+  /// Returns whether all who trust what signs now trust the next, too.
+  [[nodiscard]] bool next_is_trusted() const;
+
   [[nodiscard]] bool has_previous() const { return !previous_.empty(); }
 
-  /// Makes a root that will sign later. Errors: FailedPrecondition where there is one, or the
-  /// previous one is still trusted, or the root is somebody else's.
+  /// Makes a root that will sign later. Errors: FailedPrecondition where there is a next one, or
+  /// the previous one is still trusted.
   absl::Status PrepareNext(WallTime now, std::chrono::seconds life);
+
+  /// Likewise, by what `given` signs by. Errors: as PrepareNext.
+  absl::Status PrepareGiven(const CertificateAuthority& given);
 
   /// The next root signs from now on. Errors: FailedPrecondition where there is none.
   absl::Status SwitchToNext();
@@ -73,19 +90,22 @@ class CertificateAuthority {
   struct Signer {
     std::string chain;  // PEM: its certificate, what leads to it
     PrivateKey key;
+    std::string roots{};  // PEM: of somebody else; empty: it is one
   };
 
-  CertificateAuthority(Signer signer, std::string other_roots, WallTime ends);
+  CertificateAuthority(Signer signer, WallTime ends);
 
   static absl::StatusOr<Signer> MakeRoot(WallTime now, std::chrono::seconds life);
-  static absl::StatusOr<Signer> ReadRoot(const Data& data, const std::string& name);
-  static absl::StatusOr<CertificateAuthority> Own(Signer signer);
+  static absl::StatusOr<Signer> ReadSigner(const Data& data, const std::string& name);
+  static void Write(const Signer& signer, const std::string& name, Data& data);
+  static absl::StatusOr<CertificateAuthority> By(Signer signer);
+  static const std::string& RootsOf(const Signer& signer);
+  [[nodiscard]] absl::Status CheckIsSettled() const;
 
   Signer signer_;
-  std::string other_roots_;  // PEM: of somebody else; empty: signer_ is a root
   WallTime ends_;
   std::optional<Signer> next_;
-  std::string previous_;  // PEM; empty: none
+  std::string previous_;  // PEM: roots; empty: none
 };
 
 }  // namespace adamant::security

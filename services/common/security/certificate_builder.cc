@@ -145,6 +145,15 @@ absl::Status CheckLeads(std::string_view roots, std::string_view chain) {
                : absl::InvalidArgumentError("no root leads to the certificate that signs");
 }
 
+absl::StatusOr<std::string> Rewrite(std::string_view pem, std::size_t most) {
+  ADAMANT_ASSIGN_OR_RETURN(const auto certificates, openssl::ReadCertificates(pem, most));
+  std::string rewritten;
+  for (const openssl::Certificate& certificate : certificates) {
+    rewritten += openssl::ToPem(*certificate);
+  }
+  return rewritten;
+}
+
 absl::StatusOr<WallTime> EndOf(std::string_view chain) {
   ADAMANT_ASSIGN_OR_RETURN(const auto certificates, openssl::ReadCertificates(chain, kMostChain));
   return openssl::ReadTime(X509_get0_notAfter(certificates.front().get()));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -41,6 +42,10 @@ absl::Status CheckSigner(std::string_view chain, const PrivateKey& key);
 /// Checks that the last certificate of `chain` is signed by one of `roots`. Errors:
 /// InvalidArgument; as CheckRoots.
 absl::Status CheckLeads(std::string_view roots, std::string_view chain);
+
+/// Returns certificates as ToPem writes them, without anything between. Errors: InvalidArgument,
+/// also for more than `most`.
+absl::StatusOr<std::string> Rewrite(std::string_view pem, std::size_t most);
 
 /// Returns when the first certificate of `chain` ends. Errors: InvalidArgument.
 absl::StatusOr<WallTime> EndOf(std::string_view chain);

@@ -38,6 +38,20 @@ TEST(CertificateMetricsTest, EndsAreThoseThatAreKnown) {
   EXPECT_THAT(text, Not(HasSubstr("kind=\"leaf\"")));
 }
 
+TEST(CertificateMetricsTest, WhatSignsIsARootOrAnIssuers) {
+  metrics::Registry registry;
+  CertificateMetrics metrics(registry, true);
+  const auto end = std::chrono::system_clock::from_time_t(60);
+  metrics.OnEnd(kube::CertificateObserver::Kind::kLeaf, end);
+  metrics.OnEnd(kube::CertificateObserver::Kind::kRoot, end);
+  metrics.OnEnd(kube::CertificateObserver::Kind::kIssuer, end);
+  EXPECT_THAT(registry.Text(), HasSubstr("timestamp_seconds{kind=\"issuer\"} 60"));
+  EXPECT_THAT(registry.Text(), HasSubstr("timestamp_seconds{kind=\"leaf\"} 60"));
+  EXPECT_THAT(registry.Text(), Not(HasSubstr("kind=\"root\"")));
+  metrics.OnEnd(kube::CertificateObserver::Kind::kRoot, end);
+  EXPECT_THAT(registry.Text(), Not(HasSubstr("kind=\"issuer\"")));
+}
+
 TEST(CertificateMetricsTest, WithoutTlsThereIsNothingToCount) {
   metrics::Registry registry;
   const CertificateMetrics metrics(registry, false);

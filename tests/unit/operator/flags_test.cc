@@ -63,6 +63,7 @@ TEST(OperatorFlagsTest, JobsDoWithoutTlsUnlessItIsOn) {
   ASSERT_TRUE(security.has_value());
   EXPECT_EQ(security->trust_domain, "adamant.local");
   EXPECT_EQ(security->secret, "adamant-ca");
+  EXPECT_EQ(security->issuer_secret, "");
   EXPECT_EQ(security->certificate_life, std::chrono::hours(24));
   EXPECT_EQ(security->control_listen, "[::]:7072");
   EXPECT_EQ(security->control_service, "adamant-operator.adamant-system.svc:7072");
@@ -77,11 +78,13 @@ TEST(OperatorFlagsTest, TlsIsAsTheFlagsSay) {
                                    "--tls-control-port=3",
                                    "--certificate-life=90s",
                                    "--trust-domain=ml.example",
-                                   "--ca-secret=ours"})
+                                   "--ca-secret=ours",
+                                   "--issuer-secret=given"})
                             .security;
   ASSERT_TRUE(security.has_value());
   EXPECT_EQ(security->trust_domain, "ml.example");
   EXPECT_EQ(security->secret, "ours");
+  EXPECT_EQ(security->issuer_secret, "given");
   EXPECT_EQ(security->certificate_life, std::chrono::seconds(90));
   EXPECT_EQ(security->certificates_listen, "127.0.0.1:2");
   EXPECT_EQ(security->certificates_service, "adamant-operator.adamant-system.svc:2");
@@ -94,6 +97,7 @@ TEST(OperatorFlagsTest, FlagsOfTlsThatCannotBeMeantAreRefusedByName) {
   EXPECT_THAT(Refusal("--certificate-life=59s"), HasSubstr("--certificate-life"));
   EXPECT_THAT(Refusal("--certificate-life=soon"), HasSubstr("--certificate-life"));
   EXPECT_THAT(Refusal("--trust-domain=Ours/theirs"), HasSubstr("--trust-domain"));
+  EXPECT_THAT(Refusal("--issuer-secret=Not_one"), HasSubstr("--issuer-secret"));
   EXPECT_THAT(Refusal("--certificate-port=0"), HasSubstr("--certificate-port"));
 }
 

@@ -8,9 +8,11 @@
 #include <string>
 #include <utility>
 
+#include "operator/kube_client/base/base64.h"
 #include "services/common/security/certificate.h"
 #include "tests/unit/operator/kube/certificates/cluster_rig.h"
 #include "tests/unit/services/common/security/identities.h"
+#include "tests/unit/services/common/security/intermediate.h"
 
 namespace adamant::kube {
 namespace {
@@ -158,6 +160,91 @@ TEST_F(AuthorityKeeperTest, ASecretOfAnotherFormatIsLeftAsItIs) {
   leader_.Step();
   EXPECT_TRUE(absl::IsUnavailable(leader_.authority().status()));
   EXPECT_EQ(Secret(), before);
+}
+
+// With cert-manager's Secret, as the clock of its certificates has it.
+class IssuedAuthorityTest : public AuthorityKeeperTest {
+ protected:
+  IssuedAuthorityTest() {
+    rig_.clock_.Advance(security::kBuiltBegin + hours(1) - rig_.clock_.WallNow());
+    issued_.SetLeads(true);
+  }
+
+  // As cert-manager does; what is left out of `data` is not there.
+  void Give(const security::Intermediate& given, const std::string& left_out = "") {
+    Json secret = {{"metadata", {{"name", "issued"}, {"namespace", kSecret.ns}}},
+                   {"data",
+                    {{"tls.crt", EncodeBase64(given.chain)},
+                     {"tls.key", EncodeBase64(given.key.ToPem())},
+                     {"ca.crt", EncodeBase64(given.root)}}}};
+    secret["data"].erase(left_out);
+    rig_.client_.Delete(kSecrets, {kSecret.ns, "issued"}).IgnoreError();
+    ASSERT_TRUE(rig_.client_.Create(kSecrets, secret).ok());
+  }
+
+  [[nodiscard]] Json Issued() const {
+    return rig_.client_.Get(kSecrets, {kSecret.ns, "issued"}).value();
+  }
+
+  static AuthorityKeeper::Options WithIssuer(AuthorityKeeper::Options options) {
+    options.issuer_secret = "issued";
+    return options;
+  }
+
+  AuthorityKeeper issued_{
+      rig_.client_.WithoutRetries(), WithIssuer(options_), rig_.clock_, rig_.sleeper_};
+};
+
+TEST_F(IssuedAuthorityTest, WhatTheIssuerGivesSignsAndIsLeftAsItIs) {
+  issued_.Step();
+  EXPECT_TRUE(absl::IsUnavailable(issued_.authority().status())) << "nothing is given yet";
+  EXPECT_FALSE(Secret().contains("data")) << "no root is made instead";
+  const security::Intermediate given;
+  Give(given);
+  const Json before = Issued();
+  issued_.Step();
+  EXPECT_EQ(RootsOf(issued_), given.root);
+  const auto own = issued_.identity()->Get();
+  ASSERT_NE(own, nullptr);
+  EXPECT_TRUE(security::VerifyCertificate(own->chain, given.root, rig_.clock_.WallNow()).ok());
+  EXPECT_EQ(Issued(), before);
+}
+
+TEST_F(IssuedAuthorityTest, ARenewalIsFollowedByAll) {
+  const security::Intermediate first;
+  Give(first);
+  issued_.Step();
+  standby_.Step();
+  Give(first.Renewed());
+  issued_.Step();  // prepares
+  issued_.Step();  // and switches: the root is trusted already
+  standby_.Step();
+  ASSERT_TRUE(issued_.authority().ok());
+  EXPECT_FALSE((*issued_.authority())->has_next());
+  EXPECT_EQ(RootsOf(issued_), first.root);
+  ASSERT_TRUE(standby_.authority().ok());
+  EXPECT_TRUE((*standby_.authority())->SignsAs(**issued_.authority()));
+  const Json stored = Secret();
+  issued_.Step();
+  EXPECT_EQ(Secret(), stored) << "it is followed once";
+}
+
+TEST_F(IssuedAuthorityTest, WhatIsOfNoUseIsNotTakenAndWhatWasGivenBeforeGoesOn) {
+  const security::Intermediate first;
+  Give(first);
+  issued_.Step();
+  const Json before = Secret();
+  for (const char* key : {"tls.crt", "tls.key", "ca.crt"}) {
+    Give(security::Intermediate(), key);
+    issued_.Step();
+    EXPECT_EQ(Secret(), before) << key;
+  }
+  security::Intermediate of_another_root;
+  of_another_root.root = security::Intermediate().root;
+  Give(of_another_root);
+  issued_.Step();
+  EXPECT_EQ(Secret(), before);
+  EXPECT_EQ(RootsOf(issued_), first.root);
 }
 
 TEST_F(AuthorityKeeperTest, WhatCouldNotBeReadForAWhileDoesNotSign) {

@@ -4,15 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "services/common/security/certificate.h"
 #include "services/common/security/private_key.h"
 #include "tests/unit/services/common/security/identities.h"
+#include "tests/unit/services/common/security/intermediate.h"
 
 namespace adamant::kube {
 namespace {
 
+using security::CertificateAuthority;
 using std::chrono::hours;
 using std::chrono::minutes;
 using std::chrono::seconds;
@@ -106,6 +109,78 @@ TEST(AuthoritySecretTest, ARootIsRolledOverWhenAThirdOfItsLifeIsLeft) {
   const WallTime due = kBegin + AuthoritySecret::kRootLife * 2 / 3;
   EXPECT_EQ(NextOf(data, due), Step::kNone);
   EXPECT_EQ(NextOf(data, due + seconds(1)), Step::kPrepareNext);
+}
+
+CertificateAuthority GivenBy(const security::Intermediate& given) {
+  return CertificateAuthority::FromIntermediate(given.chain, given.key.ToPem(), given.root).value();
+}
+
+// The step that is due with this issuer is taken.
+Data AfterWith(const std::optional<CertificateAuthority>& given,
+               Step step,
+               const Data& data,
+               WallTime now) {
+  AuthoritySecret secret = ReadOrFail(data);
+  secret.UseIssuer(given);
+  EXPECT_EQ(secret.NextStep(now), step);
+  const absl::Status taken = secret.Take(step, now, kLife);
+  EXPECT_TRUE(taken.ok()) << taken;
+  return secret.ToData();
+}
+
+TEST(AuthoritySecretTest, WhatAnIssuerGivesSignsFromTheStartAndNoRootIsMade) {
+  AfterWith(std::nullopt, Step::kNone, {}, kBegin);
+  const CertificateAuthority given = GivenBy({});
+  const Data made = AfterWith(given, Step::kMake, {}, kBegin);
+  EXPECT_TRUE(ReadOrFail(made).authority()->SignsAs(given));
+  const WallTime late = kBegin + AuthoritySecret::kRootLife * 9 / 10;
+  AfterWith(given, Step::kNone, made, late);  // the issuer renews it, or nobody does
+  AfterWith(std::nullopt, Step::kNone, made, late);
+}
+
+TEST(AuthoritySecretTest, AnIssuersRenewalUnderTheSameRootTakesEffectAtOnce) {
+  const security::Intermediate first;
+  const CertificateAuthority second = GivenBy(first.Renewed());
+  const Data made = AfterWith(GivenBy(first), Step::kMake, {}, kBegin);
+  const Data prepared = AfterWith(second, Step::kPrepareNext, made, kBegin);
+  const Data switched = AfterWith(second, Step::kSwitchToNext, prepared, kBegin);
+  EXPECT_TRUE(ReadOrFail(switched).authority()->SignsAs(second));
+  AfterWith(second, Step::kNone, switched, kBegin);
+}
+
+TEST(AuthoritySecretTest, AnIssuersOtherRootOverlapsAsAnyRoot) {
+  const CertificateAuthority next = GivenBy({.root_name = "the next root"});
+  const Data made = AfterWith(GivenBy({}), Step::kMake, {}, kBegin);
+  const Data prepared = AfterWith(next, Step::kPrepareNext, made, kBegin);
+  const WallTime switch_at = kBegin + kLife + minutes(10);
+  AfterWith(next, Step::kNone, prepared, switch_at - seconds(1));
+  const Data switched = AfterWith(std::nullopt, Step::kSwitchToNext, prepared, switch_at);
+  EXPECT_TRUE(IsGood(Leaf(made, kBegin), switched, kBegin + hours(1)));
+  EXPECT_TRUE(IsGood(Leaf(switched, switch_at), prepared, switch_at));
+  AfterWith(next, Step::kDropPrevious, switched, switch_at + kLife + minutes(70));
+}
+
+TEST(AuthoritySecretTest, WhatEndsBeforeItsLeavesWouldIsSwitchedFromInTime) {
+  const Data made = AfterWith(GivenBy({}), Step::kMake, {}, kBegin);
+  const WallTime ends = ReadOrFail(made).authority()->ends();
+  const CertificateAuthority next = GivenBy({});
+  const Data late = AfterWith(next, Step::kPrepareNext, made, ends - hours(1));
+  AfterWith(next, Step::kNone, late, ends - minutes(11));
+  AfterWith(next, Step::kSwitchToNext, late, ends - minutes(10));
+}
+
+TEST(AuthoritySecretTest, AnIssuerCanBeTakenAndLeftWhileThereIsAnAuthority) {
+  const CertificateAuthority given = GivenBy({});
+  Data data = AfterWith(given, Step::kPrepareNext, Made(), kBegin);
+  WallTime now = kBegin + kLife + minutes(10);
+  data = AfterWith(given, Step::kSwitchToNext, data, now);
+  now += kLife + minutes(70);
+  data = AfterWith(given, Step::kDropPrevious, data, now);
+  EXPECT_TRUE(ReadOrFail(data).authority()->SignsAs(given));
+  data = After(Step::kPrepareNext, data, now);
+  now += kLife + minutes(10);
+  data = After(Step::kSwitchToNext, data, now);
+  EXPECT_FALSE(ReadOrFail(data).authority()->is_given());
 }
 
 TEST(AuthoritySecretTest, WhatCannotBeReadIsNamed) {

@@ -1,14 +1,13 @@
 #include "services/common/security/certificate_authority.h"
 
 #include <gtest/gtest.h>
-#include <openssl/bio.h>
-#include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
 #include <set>
 
 #include "services/common/security/certificate.h"
 #include "tests/unit/services/common/security/identities.h"
+#include "tests/unit/services/common/security/intermediate.h"
 
 namespace adamant::security {
 namespace {
@@ -31,69 +30,6 @@ std::string SignWorker(const CertificateAuthority& authority, WallTime now = kNo
 bool IsTrusted(const std::string& chain, const std::string& roots, WallTime now = kNow) {
   return VerifyCertificate(chain, roots, now).ok();
 }
-
-X509* ReadPem(const std::string& pem) {
-  BIO* const bio = BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()));
-  X509* const certificate = PEM_read_bio_X509(bio, nullptr, nullptr, nullptr);
-  BIO_free(bio);
-  return certificate;
-}
-
-std::string WritePem(X509* certificate) {
-  BIO* const bio = BIO_new(BIO_s_mem());
-  PEM_write_bio_X509(bio, certificate);
-  char* data = nullptr;
-  const long size = BIO_get_mem_data(bio, &data);
-  std::string pem(data, size);
-  BIO_free(bio);
-  X509_free(certificate);
-  return pem;
-}
-
-// A certificate of `key` with these extensions, signed by `issuer_key` as "the root".
-struct Wanted {
-  const PrivateKey& key;
-  const PrivateKey& issuer_key;
-  std::string subject;
-  std::vector<std::pair<int, std::string>> extensions;
-};
-
-std::string Build(const Wanted& wanted) {
-  X509* const certificate = X509_new();
-  X509_set_version(certificate, X509_VERSION_3);
-  ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
-  ASN1_TIME_set(X509_getm_notBefore(certificate), std::chrono::system_clock::to_time_t(kNow));
-  ASN1_TIME_set(X509_getm_notAfter(certificate),
-                std::chrono::system_clock::to_time_t(kNow + kRootLife));
-  X509_set_pubkey(certificate, wanted.key.key().get());
-  const auto add = [](X509_NAME* name, const std::string& text) {
-    X509_NAME_add_entry_by_txt(
-        name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>(text.c_str()), -1, -1, 0);
-  };
-  add(X509_get_subject_name(certificate), wanted.subject);
-  X509_NAME* const issuer = X509_NAME_new();
-  add(issuer, "the root");
-  X509_set_issuer_name(certificate, issuer);
-  X509_NAME_free(issuer);
-  for (const auto& [kind, value] : wanted.extensions) {
-    X509_EXTENSION* const extension = X509V3_EXT_conf_nid(nullptr, nullptr, kind, value.c_str());
-    X509_add_ext(certificate, extension, -1);
-    X509_EXTENSION_free(extension);
-  }
-  X509_sign(certificate, wanted.issuer_key.key().get(), EVP_sha256());
-  return WritePem(certificate);
-}
-
-const std::vector<std::pair<int, std::string>> kAuthority = {
-    {NID_basic_constraints, "critical,CA:TRUE"}, {NID_key_usage, "critical,keyCertSign"}};
-
-// As cert-manager would give it.
-struct Intermediate {
-  PrivateKey root_key = PrivateKey::Make().value();
-  PrivateKey key = PrivateKey::Make().value();
-  std::string root = Build({root_key, root_key, "the root", kAuthority});
-  std::string chain = Build({key, root_key, "between", kAuthority});
-};
 
 TEST(CertificateAuthorityTest, SignsWhatItsRootsLeadTo) {
   const CertificateAuthority authority = MakeAuthority();
@@ -235,7 +171,71 @@ TEST(CertificateAuthorityTest, AnIntermediateSignsUnderItsRoot) {
   EXPECT_EQ(authority->roots(), given.root);
   EXPECT_TRUE(IsTrusted(SignWorker(*authority), given.root));
   EXPECT_EQ(VerifyCertificate(SignWorker(*authority), given.root, kNow)->identity, kWorker);
-  EXPECT_FALSE(authority->PrepareNext(kNow, kRootLife).ok());
+}
+
+CertificateAuthority GivenBy(const Intermediate& given) {
+  return CertificateAuthority::FromIntermediate(given.chain, given.key.ToPem(), given.root).value();
+}
+
+TEST(CertificateAuthorityTest, AnIntermediateIsReadAsItIsWritten) {
+  CertificateAuthority authority = GivenBy({});
+  ASSERT_TRUE(authority.PrepareGiven(GivenBy({})).ok());
+  const auto read = CertificateAuthority::FromData(authority.ToData());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(read->is_given());
+  EXPECT_TRUE(read->SignsAs(authority));
+  EXPECT_EQ(read->ToData(), authority.ToData());
+  EXPECT_EQ(read->roots(), authority.roots());
+  CertificateAuthority::Data data = authority.ToData();
+  data["signer.ca"] = data["next.ca"];
+  EXPECT_EQ(CertificateAuthority::FromData(data).status().message(),
+            "signer.ca: no root leads to the certificate that signs");
+}
+
+TEST(CertificateAuthorityTest, AnIntermediateOfTheSameRootNeedsNoOverlap) {
+  const Intermediate first;
+  const Intermediate second = first.Renewed();
+  CertificateAuthority authority = GivenBy(first);
+  const std::string old_leaf = SignWorker(authority);
+  ASSERT_TRUE(authority.PrepareGiven(GivenBy(second)).ok());
+  EXPECT_TRUE(authority.next_is_trusted());
+  EXPECT_EQ(authority.roots(), first.root) << "each once";
+  ASSERT_TRUE(authority.SwitchToNext().ok());
+  EXPECT_TRUE(authority.SignsAs(GivenBy(second)));
+  EXPECT_FALSE(authority.has_previous());
+  EXPECT_TRUE(IsTrusted(old_leaf, authority.roots()));
+  EXPECT_TRUE(IsTrusted(SignWorker(authority), first.root));
+}
+
+TEST(CertificateAuthorityTest, RootsOfOurOwnAndAnIssuersOverlapLikewise) {
+  CertificateAuthority authority = MakeAuthority();
+  const std::string own_leaf = SignWorker(authority);
+  ASSERT_TRUE(authority.PrepareGiven(GivenBy({})).ok());
+  EXPECT_FALSE(authority.next_is_trusted());
+  const std::string prepared = authority.roots();
+  ASSERT_TRUE(authority.SwitchToNext().ok());
+  EXPECT_TRUE(authority.has_previous());
+  EXPECT_TRUE(IsTrusted(SignWorker(authority), prepared));
+  EXPECT_TRUE(IsTrusted(own_leaf, authority.roots()));
+  authority.DropPrevious();
+  EXPECT_FALSE(IsTrusted(own_leaf, authority.roots()));
+  ASSERT_TRUE(authority.PrepareNext(kNow, kRootLife).ok()) << "and back";
+  ASSERT_TRUE(authority.SwitchToNext().ok());
+  EXPECT_FALSE(authority.is_given());
+}
+
+TEST(CertificateAuthorityTest, AnIntermediateLeavesRoomForAnotherAndForWhatItSigns) {
+  const Intermediate given;
+  const std::string key = given.key.ToPem();
+  const std::string two = given.root + Intermediate().root;
+  EXPECT_TRUE(CertificateAuthority::FromIntermediate(given.chain, key, two).ok());
+  EXPECT_FALSE(
+      CertificateAuthority::FromIntermediate(given.chain, key, two + Intermediate().root).ok());
+  std::string chain = given.chain;
+  for (std::size_t i = 1; i < kMostChain; ++i) {
+    chain += given.chain;
+  }
+  EXPECT_FALSE(CertificateAuthority::FromIntermediate(chain, key, given.root).ok());
 }
 
 TEST(CertificateAuthorityTest, AnIntermediateOfAnotherRootOrKeyIsRefused) {
