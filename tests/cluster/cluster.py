@@ -28,7 +28,7 @@ from state import await_that
 
 # What each kind needs of the machine, by the sections of tools/packages.txt.
 _TOOLS = {"tests": ("openssl",)}
-_NODE_TOOLS = {"tests": ("cc", "ip", "iptables", "nsenter", "openssl", "unshare"),
+_NODE_TOOLS = {"tests": ("cc", "ip", "iptables", "nft", "nsenter", "openssl", "unshare"),
                "cluster": ("containerd", "ctr", "runc", f"{CNI_PLUGINS}/ptp")}
 _READY = 120  # seconds within which a node must be ready on a busy machine
 _CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
@@ -77,12 +77,13 @@ class Cluster:
 
     Failures are OSError. Methods may be called by several threads, but not two at a time on one machine or program."""
 
-    def __init__(self, kind, nodes, name=None, api_arguments=()):
+    def __init__(self, kind, nodes, name=None, *, api_arguments=(), enforce_policies=False):
         self.name = name or secrets.token_hex(3)
         self.folder = state.home() / self.name
         self.daemons = Daemons(self.folder)
         self.authority = Authority(self.folder / "pki")
-        self._settings = {"kind": kind, "nodes": nodes, "api_arguments": list(api_arguments)}
+        self._settings = {"kind": kind, "nodes": nodes, "api_arguments": list(api_arguments),
+                          "enforce_policies": enforce_policies}
         self._keeper = None
 
     @classmethod
@@ -103,7 +104,8 @@ class Cluster:
 
     @classmethod
     def nodes(cls, count, **options):
-        """Also nodes that run pods, DNS and the storage class "local". Needs root."""
+        """Also nodes that run pods, DNS and the storage class "local". Needs root. `enforce_policies`: pods
+        send and get what NetworkPolicies let through; otherwise these are kept, and have no effect."""
         return cls("nodes", count, **options)
 
     @classmethod
@@ -270,9 +272,19 @@ class Cluster:
 
     def kill_container(self, namespace, pod):
         """SIGKILL for the first process of the pod's first container."""
+        node, container = self._container(namespace, pod)
+        node.kill_container(container)
+
+    def exec_in_network_of(self, namespace, pod, *command):
+        """Runs a program of this machine, as root, in the network of a pod, and returns what it printed."""
+        node, container = self._container(namespace, pod)
+        return node.exec_in_network_of(container, *command)
+
+    def _container(self, namespace, pod):
+        """The node that the pod is on, and its first container's name there."""
         found = self.api.get(f"/api/v1/namespaces/{namespace}/pods/{pod}")
         container = found["status"]["containerStatuses"][0]["containerID"].removeprefix("containerd://")
-        self._node(int(found["spec"]["nodeName"].removeprefix("node"))).kill_container(container)
+        return self._node(int(found["spec"]["nodeName"].removeprefix("node"))), container
 
     def serve_files(self, folder):
         """Serves a folder's files by HTTP to all pods and nodes, until the cluster ends; returns the URL. Once."""
@@ -285,7 +297,8 @@ class Cluster:
         self.programs = settings["programs"]
         hub = Machine(self.daemons, "hub") if settings["kind"] == "nodes" else None
         self._plane = ControlPlane(self.folder, self.daemons, self.authority, settings, hub)
-        self._nodes = [Node(self.folder, number, Machine(self.daemons, f"node{number}"), hub, self._plane)
+        self._nodes = [Node(self.folder, number, Machine(self.daemons, f"node{number}"), hub, self._plane,
+                            enforce_policies=settings["enforce_policies"])
                        for number in range(1, settings["nodes"] + 1)] if hub is not None else []
 
     def _start(self):

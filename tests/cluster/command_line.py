@@ -24,7 +24,7 @@ def _make(arguments, name=None):
     else:
         kind, nodes = "control-plane" if arguments.controllers else "api-only", 0
     require(kind)
-    return Cluster(kind, nodes, name)
+    return Cluster(kind, nodes, name, enforce_policies=arguments.enforce_policies)
 
 
 def _up(arguments):
@@ -79,6 +79,7 @@ def _parser():
         kind.add_argument("--controllers", action="store_true", help="also controllers and scheduler")
         kind.add_argument("--fake-nodes", type=int, metavar="N", help="also nodes that run nothing")
         kind.add_argument("--nodes", type=int, metavar="N", help="also nodes that run pods; needs root")
+        made.add_argument("--enforce-policies", action="store_true", help="of nodes: NetworkPolicies have effect")
     run.add_argument("command", nargs="+", help="after --")
     command_of_cluster("down", lambda given: Cluster.attach(given.name).down(), "remove a cluster, whoever started it")
     command("list", _list, "the clusters of this user and the memory of each")

@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import sys
 
+import policy_enforcer
 import state
 from control_plane import ADDRESS, PODS
 from images import PAUSE
@@ -37,7 +39,7 @@ class Node:
     """`number` from 1; `hub`: the control plane's machine, which has all nodes on its bridge. The node's disk, which
     outlives a power cut, is a folder: containers, images, the kubelet's state, volumes."""
 
-    def __init__(self, folder, number, machine, hub, control_plane):
+    def __init__(self, folder, number, machine, hub, control_plane, *, enforce_policies):
         self.name = f"node{number}"
         self._cluster = folder.name
         self._disk = folder / self.name
@@ -45,6 +47,7 @@ class Node:
         self._machine = machine
         self._hub = hub
         self._control_plane = control_plane
+        self._enforce_policies = enforce_policies
         self._daemons = control_plane.daemons
         self.address = f"198.18.0.{10 + number}"
         self._pods = f"198.19.{128 + number}.0/24"
@@ -57,6 +60,8 @@ class Node:
         self._machine.furnish(self._disk / "sysctl")
         self._connect(nodes)
         state.make_cgroup(self._cluster, self.name)
+        if self._enforce_policies:
+            self._start_enforcer()
         self._start_containerd()
         self._start_kubelet()
         self._start_proxy()
@@ -90,6 +95,13 @@ class Node:
         """SIGKILL for the container's first process."""
         self._ctr("tasks", "kill", "--signal", "SIGKILL", container)
 
+    def exec_in_network_of(self, container, *command):
+        """Runs a program of this machine, as root, in the network of a container that runs; returns what it printed."""
+        tasks = dict(line.split()[:2] for line in self._ctr("tasks", "list").splitlines())
+        if container not in tasks:
+            raise OSError(f"{self.name} runs no container {container}")
+        return self.exec("nsenter", f"--target={tasks[container]}", "--net", "--", *command)
+
     def is_ready(self, api):
         """Whether the API calls it ready. OSError when it is off."""
         for condition in api.get(f"/api/v1/nodes/{self.name}")["status"]["conditions"]:
@@ -98,7 +110,7 @@ class Node:
         return False
 
     def _ctr(self, *arguments):
-        run("ctr", "--address", self._disk / "containerd.sock", "--namespace", "k8s.io", *arguments)
+        return run("ctr", "--address", self._disk / "containerd.sock", "--namespace", "k8s.io", *arguments)
 
     def _connect(self, nodes):
         """A link to the bridge, and a route to the pods of each other node."""
@@ -112,6 +124,13 @@ class Node:
         for other in nodes:
             if other is not self:
                 run(*mine, "route", "add", other._pods, "via", other.address)
+
+    def _start_enforcer(self):
+        """Returns when there are rules: no pod is before them."""
+        authority = self._control_plane.authority
+        self._start("policies", sys.executable, policy_enforcer.__file__, self._control_plane.inner_url,
+                    authority.certificate, *authority.issued("admin"))
+        self._daemons.await_ready(f"{self.name}-policies", lambda: policy_enforcer.is_enforced(self._machine.in_network))
 
     def _start_containerd(self):
         configuration = self._disk / "containerd.toml"

@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 """Clusters with nodes run pods as README.md says: networks, names, volumes, and nodes that fail."""
 
+import json
 import os
 import pathlib
 import signal
+import sys
 import unittest
 
 import cluster as harness
+import connect
 import state
 from cluster import Cluster
 from images import PROBE, write_image
+from network_policies import TABLE
 from owner import Owner
-from pods import Namespace
+from pods import Namespace, pod
 
 
 class OneNodeTest(unittest.TestCase):
@@ -155,6 +159,69 @@ class ThreeNodesTest(unittest.TestCase):
             self.assertEqual(state.processes(owner.folder), [])
             self.assertEqual(state.cgroups(owner.folder.name), [])
             self.assertFalse(owner.folder.exists())
+
+
+class PoliciesTest(unittest.TestCase):
+    """Who reaches a server that probes of its node ask: a friend on its node, a friend on another one, and strangers."""
+
+    FRIENDS = {"friend", "far-friend"}
+    STRANGERS = {"stranger", "friend-elsewhere"}
+    POLICY = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "friends"},
+              "spec": {"podSelector": {"matchLabels": {"app": "server"}}, "policyTypes": ["Ingress", "Egress"],
+                       "ingress": [{"ports": [{"port": 7000}], "from": [{"podSelector": {"matchExpressions": [
+                           {"key": "app", "operator": "In", "values": [*FRIENDS, "friend-elsewhere"]}]}}]}]}}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = cls.enterClassContext(Cluster.nodes(2, enforce_policies=True))
+        cls.namespace = Namespace(cls.cluster, "test")
+        server = pod("server", "serve", "7000", node=1)
+        server["spec"]["containers"][0]["readinessProbe"] = {"tcpSocket": {"port": 7000}, "periodSeconds": 1}
+        cls.namespace.kubectl("apply", "-f", "-", input=server)
+        cls.namespace.service("server", headless=False)
+        cls.namespace.start("friend", node=1)
+        cls.namespace.start("far-friend", "serve", "7000", node=2)
+        cls.namespace.start("stranger", node=2)
+        Namespace(cls.cluster, "elsewhere").start("friend-elsewhere", node=1)
+        cls.namespace.kubectl("wait", "pod/server", "--for=condition=Ready", "--timeout=30s")
+        cls.targets = [cls.namespace.kubectl("get", f"{kind}/server", "-o", f"jsonpath={{{path}}}")
+                       for kind, path in (("pod", ".status.podIP"), ("service", ".spec.clusterIP"))]
+
+    def outcomes(self, of, targets=None):
+        namespace = "elsewhere" if of == "friend-elsewhere" else "test"
+        said = self.cluster.exec_in_network_of(namespace, of, sys.executable, connect.__file__, "1",
+                                               *[f"{target}:7000" for target in targets or self.targets])
+        return list(json.loads(said).values())
+
+    def who_connects(self):
+        return {name for name in self.FRIENDS | self.STRANGERS if self.outcomes(name) == ["open", "open"]}
+
+    def test_policies_deny_what_they_do_not_let_through_and_probes_and_replies_pass(self):
+        state.await_that(lambda: self.who_connects() == self.FRIENDS | self.STRANGERS, "all connect without a policy")
+        self.namespace.kubectl("apply", "-f", "-", input=self.POLICY)
+        state.await_that(lambda: self.who_connects() == self.FRIENDS, "friends connect with it")
+        for stranger in self.STRANGERS:
+            self.assertEqual(self.outcomes(stranger), ["silent", "silent"])
+        friend = self.namespace.kubectl("get", "pod/far-friend", "-o", "jsonpath={.status.podIP}")
+        self.assertEqual(self.outcomes("server", [friend]), ["silent"], "replies pass, connections of its own do not")
+        self.assertEqual(self.outcomes("stranger", [friend]), ["open"])
+        self.namespace.kubectl("wait", "pod/server", "--for=condition=Ready", "--timeout=0s")
+
+        self.namespace.start("later", "serve", "7000", node=2)
+        self.namespace.kubectl("label", "pod/later", "app=server", "--overwrite")
+        later = self.namespace.kubectl("get", "pod/later", "-o", "jsonpath={.status.podIP}")
+        state.await_that(lambda: self.outcomes("stranger", [later]) == ["silent"], "a later pod is selected")
+        self.assertEqual(self.outcomes("friend", [later]), ["open"])
+        self.namespace.kubectl("delete", "networkpolicy", "friends")
+        state.await_that(lambda: self.who_connects() == self.FRIENDS | self.STRANGERS, "all connect again")
+
+    def test_rules_are_the_nodes_own_and_return_with_them(self):
+        """Runs last, by its name: the pods of node 2 are lost."""
+        self.cluster.cut_node(2)
+        self.cluster.restore_node(2)
+        for node in (1, 2):
+            self.assertIn(TABLE, self.cluster.node_exec(node, "nft", "list", "tables"))
+        self.assertNotIn(TABLE, state.run("nft", "list", "tables"))
 
 
 if __name__ == "__main__":
