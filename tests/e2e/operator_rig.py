@@ -65,8 +65,9 @@ def measured(what, seconds):
 class System:
     """A cluster with two operators, and a namespace for jobs that takes restricted pods only."""
 
-    def __init__(self, nodes):
-        self.cluster = Cluster.nodes(nodes)
+    def __init__(self, nodes, **options):
+        """`options`: as those of Cluster.nodes."""
+        self.cluster = Cluster.nodes(nodes, **options)
 
     def __enter__(self):
         with contextlib.ExitStack() as stack:
