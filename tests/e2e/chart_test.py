@@ -132,6 +132,18 @@ class ValuesTest(unittest.TestCase):
         self.assertEqual(kinds(helm.template({"podMonitor": {"create": "Always"}})).count("PodMonitor"), 2)
         self.assertNotIn("PodMonitor", kinds(helm.template({"podMonitor": {"create": "Never"}}, *monitors)))
 
+    def test_an_issuer_signs_where_there_is_one(self):
+        issuer = {"name": "ml-ca", "kind": "ClusterIssuer"}
+        without = ({}, {"tls": {"enabled": True}}, {"tls": {"issuerRef": issuer}})
+        for values in without:
+            output = self.helms[0].template(values)
+            self.assertNotIn("Certificate", kinds(output))
+            self.assertNotIn("adamant-issuer", output)
+        output = self.helms[0].template({"tls": {"enabled": True, "issuerRef": issuer}})
+        self.assertEqual(kinds(output).count("Certificate"), 1)
+        self.assertIn("- --issuer-secret=adamant-issuer", output)
+        self.assertRegex(output, r"resourceNames: \[adamant-issuer\]\n +verbs: \[get, watch\]")
+
     def test_each_alert_says_where_its_page_is_read(self):
         for prefix in ("", "https://git.example/adamant/"):
             output = self.helms[0].template({"prometheusRule": {"create": "Always", "runbookPrefix": prefix}})
@@ -189,6 +201,7 @@ class DryRunTest(unittest.TestCase):
         levels = [f"pod-security.kubernetes.io/{mode}=restricted" for mode in ("enforce", "warn")]
         cls.cluster.kubectl("label", "namespace", NAMESPACE, *levels)
         install_monitoring(cls.cluster)
+        install_certificates(cls.cluster)
 
     def dry_run(self, objects):
         return self.cluster.kubectl("apply", "--server-side", "--dry-run=server", "--warnings-as-errors", "-f", "-",
@@ -214,6 +227,25 @@ def install_monitoring(cluster):
     for plural in ("podmonitors", "prometheusrules"):
         cluster.kubectl("apply", "--server-side", "-f", folder / MONITORING.format(plural))
         cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", f"crd/{plural}.monitoring.coreos.com")
+
+
+def install_certificates(cluster):
+    """Of cert-manager's Certificate what the chart makes use of; other fields are not known, and would be warned of."""
+    text = {"type": "string"}
+
+    def of(**fields):
+        return {"type": "object", "properties": fields}
+
+    spec = of(isCA={"type": "boolean"}, commonName=text, secretName=text, duration=text, renewBefore=text,
+              usages={"type": "array", "items": text}, issuerRef=of(name=text, kind=text, group=text),
+              privateKey=of(algorithm=text, size={"type": "integer"}, encoding=text, rotationPolicy=text))
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": of(spec=spec)}}
+    names = {"plural": "certificates", "singular": "certificate", "kind": "Certificate", "listKind": "CertificateList"}
+    crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+           "metadata": {"name": "certificates.cert-manager.io"},
+           "spec": {"group": "cert-manager.io", "scope": "Namespaced", "names": names, "versions": [version]}}
+    cluster.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(crd))
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/certificates.cert-manager.io")
 
 
 class LifeOfRelease:

@@ -41,6 +41,8 @@ SETS = {
     "no right of the cluster": {
         "namespaces": ["team-a"], "crds": {"enabled": False}, "userRoles": {"create": False}},
     "TLS": {"tls": {"enabled": True, "trustDomain": "ml.example", "certificateLife": "90m"}},
+    "TLS by an issuer of one's own": {"tls": {
+        "enabled": True, "issuerRef": {"name": "ml-ca", "kind": "ClusterIssuer", "group": "issuers.example"}}},
     "TLS without a right of the cluster": {"tls": {"enabled": True}, "namespaces": ["team-a"]},
     "roles that are bound by hand": {"userRoles": {"aggregate": False}},
     "no network policy": {"networkPolicy": {"enabled": False}},
@@ -62,6 +64,13 @@ WRONG = [
     ("/tls/trustDomain", ""),
     ("/tls/certificateLife", "0h"),
     ("/tls/certificateLife", "1d"),
+    ("/tls/issuerRef", "ml-ca"),
+    ("/tls/issuerRef/name", "Our CA"),
+    ("/tls/issuerRef/name", None),
+    ("/tls/issuerRef/kind", "clusterIssuer"),
+    ("/tls/issuerRef/kind", ""),
+    ("/tls/issuerRef/group", ""),
+    ("/tls/issuerRef/namespace", "ml"),
     ("/image/repository", ""),
     ("/image/repository", "Not A Name"),
     ("/image/repository", "registry.example/Upper"),
