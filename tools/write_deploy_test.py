@@ -135,8 +135,8 @@ class ChartTest(unittest.TestCase):
         """But those that only some clusters have, or ask for."""
         templates = {file.name for file in (CHART / "templates").glob("*.yaml")}
         written = {path.rpartition("/")[2] for path in write_deploy.present(PROJECT) if path.startswith("deploy/operator/")}
-        self.assertEqual(templates - written, {"ca_secret.yaml", "crds.yaml", "dashboards.yaml", "pod_monitors.yaml",
-                                              "prometheus_rule.yaml"})
+        self.assertEqual(templates - written, {"ca_secret.yaml", "crds.yaml", "dashboards.yaml", "issued_certificate.yaml",
+                                              "pod_monitors.yaml", "prometheus_rule.yaml"})
         self.assertEqual(written - templates, set())
 
     def test_custom_resources_are_those_of_the_chart(self):
