@@ -69,8 +69,9 @@ class PoliciesTest(TestCase):
     def ends(self, job):
         """All who try: those of the job, of which the exporter stands in for one that is gone too soon, the operators, and
         strangers. The false worker has a worker's labels, in another namespace."""
-        self.start_with_labels(self.system.namespace, f"{job.name}-exporter",
-                               {"adamant.dev/job-uid": job.uid, "adamant.dev/export": "0"})
+        self.start_with_labels(self.system.namespace, f"{job.name}-exporter", {
+            "app.kubernetes.io/managed-by": "adamant-operator", "adamant.dev/job-uid": job.uid,
+            "adamant.dev/export": "0"})  # of no snapshot: operators pass it over
         self.start_with_labels(self.elsewhere, f"{job.name}-worker",
                                {"adamant.dev/job-uid": job.uid, "adamant.dev/role": "worker"})
         kinds = [("operator", OPERATORS, name) for name in self.system.operators()]
