@@ -6,6 +6,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
@@ -135,26 +136,22 @@ class FaultTest(adamant.TestCase):
         self.assert_counted_once(run, EPOCHS, EXAMPLES)
 
     def least_processor_seconds(self, buckets):
-        """Of two runs: until it is stopped a job also trains, the more the longer others keep the machine busy."""
+        """Of two runs: on a busy machine the same work takes more."""
         return min(self.processor_seconds(buckets, run) for run in (1, 2))
 
     def processor_seconds(self, buckets, number):
-        """What all processes of a job use to start and to stop."""
-        job = self.long_job(epochs=1000)
+        """What all processes of a job use that trains the same few batches whatever else the machine does."""
+        job = self.job(epochs=2)
         job.write_text(job.read_text().replace("buckets: 8", f"buckets: {buckets}"))
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        run = self.run_in(f"run-{buckets}-{number}").train(job)
-        run.await_epoch(0, timeout=120)
-        begin = time.monotonic()
-        run.process.send_signal(signal.SIGINT)
-        code, output = run.wait(timeout=20)
-        self.assertLess(time.monotonic() - begin, 6)  # 3 s where nobody else keeps the machine busy
-        self.assertEqual(code, 3, output)
+        code, output = self.run_in(f"run-{buckets}-{number}").train(job).wait(timeout=120)
+        self.assertEqual(code, 0, output)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     def test_starts_and_stops_cost_no_more_than_in_proportion_to_the_buckets(self):
         few, some, many = (self.least_processor_seconds(buckets) for buckets in (8, 1500, 3000))
+        print(f"  CPU seconds: {few:.2f}, {some:.2f}, {many:.2f}", file=sys.stderr)
         self.assertLess(many - few, 3 * (some - few))  # twice as much if linear, 4 times if quadratic
 
     def test_a_reader_that_leaves_stops_the_run_and_it_can_be_resumed(self):
