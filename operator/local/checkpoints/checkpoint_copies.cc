@@ -12,6 +12,7 @@
 #include "proto/adamant/v1/job.pb.h"
 #include "services/common/base/failpoint.h"
 #include "services/common/base/status_macros.h"
+#include "services/common/base/system/files.h"
 
 namespace adamant::local {
 namespace {
@@ -27,6 +28,11 @@ std::uint64_t NumberOf(const RunPaths& paths, const std::filesystem::path& path)
   std::uint64_t number = 0;
   std::from_chars(name.data() + digits, name.data() + name.size(), number);
   return path == paths.copy_of(number) ? number : 0;
+}
+
+// Whether a process was killed while it made this copy.
+bool IsUnfinished(const RunPaths& paths, std::filesystem::path path) {
+  return path.extension() == ".tmp" && NumberOf(paths, path.replace_extension()) != 0;
 }
 
 }  // namespace
@@ -120,6 +126,8 @@ void CheckpointCopies::Stop() {
 
 absl::Status CheckpointCopies::Make(const Copy& copy, const std::stop_token& stop) {
   ADAMANT_RETURN_IF_ERROR(ADAMANT_FAILPOINT_STATUS("checkpoint/copy"));
+  std::error_code error;  // a process was killed while it copied this one
+  std::filesystem::remove_all(TemporaryOf(paths_.copy_of(copy.checkpoint)), error);
   ADAMANT_RETURN_IF_ERROR(SaveCheckpoint({.job = job_, .paths = paths_, .entries = copy.entries},
                                          paths_.copy_of(copy.checkpoint),
                                          stop));
@@ -134,8 +142,8 @@ void CheckpointCopies::RemoveOld() {
   for (const auto& entry : std::filesystem::directory_iterator(paths_.checkpoints(), error)) {
     if (const std::uint64_t number = NumberOf(paths_, entry.path()); number != 0) {
       copies.push_back(number);
-    } else if (entry.is_directory(error) && entry.path().extension() == ".tmp") {
-      std::filesystem::remove_all(entry.path(), error);  // a process was killed while it copied
+    } else if (IsUnfinished(paths_, entry.path())) {
+      std::filesystem::remove_all(entry.path(), error);
     }
   }
   std::ranges::sort(copies);

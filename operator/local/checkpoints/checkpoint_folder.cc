@@ -98,10 +98,15 @@ absl::StatusOr<SavedCheckpointWriter> SavedCheckpointWriter::Begin(
                                     " is there already; name a folder that is empty or new");
   }
   const std::filesystem::path temporary = TemporaryOf(folder);
-  std::filesystem::remove_all(temporary, error);  // of one that was killed
-  SavedCheckpointWriter writer(folder, temporary);
-  ADAMANT_RETURN_IF_ERROR(MakeFolder(temporary));
-  return writer;
+  ADAMANT_RETURN_IF_ERROR(MakeFolder(std::filesystem::absolute(temporary).parent_path()));
+  // By one alone: another may be writing there, and what there is may be the user's.
+  if (!std::filesystem::create_directory(temporary, error)) {
+    return error ? MakeFolder(temporary)
+                 : absl::AlreadyExistsError(temporary.string() +
+                                            " is there, of one that is writing or was killed; "
+                                            "remove it, or name another folder");
+  }
+  return SavedCheckpointWriter(folder, temporary);
 }
 
 SavedCheckpointWriter::~SavedCheckpointWriter() {

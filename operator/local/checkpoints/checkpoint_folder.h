@@ -53,8 +53,8 @@ struct SavedCheckpoint {
 /// finished is removed. Threads: one.
 class SavedCheckpointWriter {
  public:
-  /// `folder` is to be new, or an empty one. Errors: AlreadyExists when it is not; those of the
-  /// file system.
+  /// `folder` is to be new, or an empty one, and its TemporaryOf new. Errors: AlreadyExists when
+  /// they are not; those of the file system.
   static absl::StatusOr<SavedCheckpointWriter> Begin(const std::filesystem::path& folder);
 
   ~SavedCheckpointWriter();

@@ -1,6 +1,7 @@
 #include "operator/local/checkpoints/given_weights.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -53,6 +54,7 @@ absl::StatusOr<std::vector<exports::Tensor>> ReadTensors(const std::filesystem::
     return TensorsOf(path);
   }
   if (path.extension() == ".onnx") {
+    ADAMANT_RETURN_IF_ERROR(exports::CheckOnnx(path));
     return exports::ReadOnnxTensors(path);
   }
   ADAMANT_ASSIGN_OR_RETURN(exports::TensorFile file, exports::ReadSafetensors(path, kMostBytes));
@@ -77,13 +79,19 @@ absl::StatusOr<std::vector<float>> ReadGivenWeights(const std::filesystem::path&
   ADAMANT_ASSIGN_OR_RETURN(const std::vector<exports::Tensor> tensors, ReadTensors(path));
   std::map<std::string, const exports::Tensor*> by_name;
   for (const exports::Tensor& tensor : tensors) {
-    by_name[tensor.name] = &tensor;
+    if (!by_name.emplace(tensor.name, &tensor).second) {
+      return absl::InvalidArgumentError(path.string() + ": " + tensor.name + " is there twice");
+    }
   }
   std::vector<float> weights;
   std::string misfits;
   for (const Parameter& parameter : graph.parameters) {
     const auto found = by_name.find(parameter.name);
     if (found != by_name.end() && found->second->shape == parameter.shape) {
+      if (!std::ranges::all_of(found->second->values, [](float v) { return std::isfinite(v); })) {
+        return absl::InvalidArgumentError(path.string() + ": " + parameter.name +
+                                          " has values that are not finite");
+      }
       weights.insert(weights.end(), found->second->values.begin(), found->second->values.end());
       continue;
     }

@@ -89,6 +89,9 @@ TEST_F(CheckpointCopiesTest, WhatIsStoppedIsNoAlarmAndNothingIsNext) {
 TEST_F(CheckpointCopiesTest, TheNewestAreKept) {
   CheckpointCopies copies(*job_, run_.paths, 0);
   std::filesystem::create_directories(TemporaryOf(run_.paths.copy_of(1)));
+  std::filesystem::create_directories(TemporaryOf(run_.paths.copy_of(8)));  // begun, and killed
+  const std::filesystem::path somebodys = run_.paths.checkpoints() / "somebody's.tmp";
+  std::filesystem::create_directories(somebodys);
   for (const std::uint64_t checkpoint : {8, 9, 10}) {
     copies.Begin(checkpoint, run_.entries);
     copies.Wait();
@@ -98,6 +101,7 @@ TEST_F(CheckpointCopiesTest, TheNewestAreKept) {
   EXPECT_TRUE(HasCopy(9));
   EXPECT_TRUE(HasCopy(10));
   EXPECT_FALSE(std::filesystem::exists(TemporaryOf(run_.paths.copy_of(1))));
+  EXPECT_TRUE(std::filesystem::exists(somebodys));
 }
 
 TEST_F(CheckpointCopiesTest, OneThatFailsIsAnAlarmAndTheNextIsTried) {

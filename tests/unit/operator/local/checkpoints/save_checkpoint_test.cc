@@ -111,6 +111,16 @@ TEST_F(SaveCheckpointTest, AFullDiskLeavesNothingBehind) {
   EXPECT_TRUE(run_.Save(run_.saved).ok());
 }
 
+TEST_F(SaveCheckpointTest, WhatHasTheTemporaryNameIsLeftAlone) {
+  const std::filesystem::path another = TemporaryOf(run_.saved) / "of another";
+  std::filesystem::create_directories(another);
+  const absl::Status refused = run_.Save(run_.saved);
+  EXPECT_TRUE(absl::IsAlreadyExists(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("of one that is writing or was killed"));
+  EXPECT_TRUE(std::filesystem::exists(another));
+  EXPECT_FALSE(std::filesystem::exists(run_.saved));
+}
+
 TEST_F(SaveCheckpointTest, WithoutACheckpointThereIsNothingToSave) {
   run_.entries.clear();
   EXPECT_TRUE(absl::IsNotFound(run_.Save(run_.saved)));

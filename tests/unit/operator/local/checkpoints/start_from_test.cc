@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "operator/local/checkpoints/given_weights.h"
 #include "operator/local/model/model_file.h"
 #include "operator/local/state/kv_state_store.h"
+#include "services/common/base/system/files.h"
 #include "services/common/checkpoint/snapshot_store.h"
 #include "services/common/storage/memory_store.h"
 #include "services/common/storage/segments/segment_store.h"
@@ -165,9 +167,14 @@ class GivenWeightsTest : public StartFromTest {
   }
 
   [[nodiscard]] std::filesystem::path Write(const std::string& name, ModelFormat format) const {
+    return Write(name, format, Expected());
+  }
+  [[nodiscard]] std::filesystem::path Write(const std::string& name,
+                                            ModelFormat format,
+                                            const std::vector<float>& weights) const {
     const std::filesystem::path path = run_.root / name;
     EXPECT_TRUE(
-        WriteModel({.path = path, .format = format}, *run_.job, run_.model.graph, Expected(), {})
+        WriteModel({.path = path, .format = format}, *run_.job, run_.model.graph, weights, {})
             .ok());
     return path;
   }
@@ -181,6 +188,28 @@ TEST_F(GivenWeightsTest, TheyAreTheSameFromEachFormat) {
     ASSERT_TRUE(weights.ok()) << weights.status();
     EXPECT_EQ(*weights, Expected()) << path;
   }
+}
+
+TEST_F(GivenWeightsTest, WhatIsNotFiniteIsRefusedByName) {
+  std::vector<float> weights = Expected();
+  weights.back() = std::numeric_limits<float>::quiet_NaN();
+  for (const std::filesystem::path& path :
+       {Write("nan.safetensors", ModelFormat::kSafetensors, weights),
+        Write("nan.onnx", ModelFormat::kOnnx, weights)}) {
+    const absl::Status refused = ReadGivenWeights(path, run_.model.graph).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()),
+                HasSubstr(run_.model.graph.parameters.back().name + " has values that are not"));
+  }
+}
+
+TEST_F(GivenWeightsTest, AnOnnxFileThatWasDamagedIsRefused) {
+  const std::filesystem::path path = Write("model.onnx", ModelFormat::kOnnx);
+  std::string bytes = ReadFile(path, 1 << 20).value();
+  bytes[bytes.size() / 2] ^= 1;
+  ASSERT_TRUE(WriteFileAtomically(path, bytes).ok());
+  const absl::Status refused = ReadGivenWeights(path, run_.model.graph).status();
+  EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
 }
 
 TEST_F(GivenWeightsTest, ThoseOfAnotherNetAreRefusedWithNamesAndShapes) {
