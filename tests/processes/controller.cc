@@ -161,7 +161,8 @@ absl::Status Run(char** arguments) {
 int main(int argc, char** argv) {
   adamant::local::BlockStopSignals();
   if (argc != 6) {
-    std::fprintf(stderr, "usage: process_controller JOB.yaml RUN_FOLDER BIN_DIR LISTEN SURVIVORS\n");
+    std::fprintf(stderr,
+                 "usage: process_controller JOB.yaml RUN_FOLDER BIN_DIR LISTEN SURVIVORS\n");
     return 2;
   }
   try {

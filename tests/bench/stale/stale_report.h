@@ -45,8 +45,8 @@ class StaleReport {
   StaleReport(const Chance& chance, double target) : chance_(chance), target_(target) {}
 
   /// The line of an evaluation: epochs, steps, top1; loss and staleness_batches, means of the
-  /// stretch; workers, and means over them now of gap_batches, the staleness (the moving mean of what
-  /// staleness_batches counts in powers of two), gain, rate_factor, memory_factor and
+  /// stretch; workers, and means over them now of gap_batches, the staleness (the moving mean of
+  /// what staleness_batches counts in powers of two), gain, rate_factor, memory_factor and
   /// exchange_every. Means of nothing are null.
   nlohmann::json Evaluated(const Moment& now, double top1);
 
