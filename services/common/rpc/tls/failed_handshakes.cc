@@ -15,8 +15,8 @@ struct Watched {
 };
 
 Watched& TheWatched() {
-  static auto* const watched = new Watched;  // gRPC's threads may log until the process ends
-  return *watched;
+  static Watched& watched = *new Watched;  // gRPC's threads may log until the process ends
+  return watched;
 }
 
 std::string_view NameOf(HandshakeFailure failure) {
