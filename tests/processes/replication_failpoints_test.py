@@ -98,8 +98,9 @@ RESTORING = ["controller/restore"]
 HANG = 10  # seconds that it may
 HANGING = [{"server/apply": "pause(600000)@30"}, {"storage/sync": "pause(600000)@1"}]
 
-# Comes after some hundred megabytes of changes; belongs to tests of training.
-ELSEWHERE = {"storage/move", "train/step"}
+# storage/move comes after some hundred megabytes of changes, and belongs with train/step to tests of training; the others to
+# start_from_failpoints_test.
+ELSEWHERE = {"storage/move", "train/step", "checkpoint/copy", "start/move", "start/store"}
 
 # Those of workers, data servers and epochs: the simulation of the cluster goes through them (tests/simulation/steps.inc).
 SIMULATED = {"epoch", "fetch", "ledger", "part", "push", "recovery", "work"}
