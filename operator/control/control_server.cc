@@ -105,7 +105,7 @@ class ControllerService final {
     {
       const MutexLock lock(mutex_);
       id = ++last_connection_;
-      streams_[id] = std::move(entered);
+      streams_.emplace(id, std::move(entered));
     }
     if (!let_in.ok()) {
       connection->Refuse(rpc::ToGrpc(let_in), [this, id] { Remove(id); });
@@ -115,7 +115,7 @@ class ControllerService final {
         {.on_message = [this, id](const v1::MemberMessage& message) { return Take(id, message); },
          .on_done = [this, id] { Remove(id); }});
     return connection;
-  }
+  }  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): streams_ owns the connection
 
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
                                       rpc::CertifiedCalls* certified,
