@@ -22,8 +22,8 @@ std::string JobOfDeliver(std::string_view header);
 /// the core, in order.
 /// Threads: any; blocks.
 /// Errors: Unavailable while the gate is closed, or `members` has yet to hear of the peer (which
-/// comes again); InvalidArgument for a peer
-/// that breaks the protocol; PermissionDenied for one whose hello is not that of its certificate.
+/// comes again); InvalidArgument for a peer that breaks the protocol; PermissionDenied for one
+/// whose hello is not that of its certificate.
 absl::Status ServeDeliver(CoreGate& gate,
                           const service::MemberGenerations& members,
                           const PeerMetrics& metrics,
